@@ -1,0 +1,73 @@
+# cicada_module(<name>): one static library per folder of src/cicada, one test program beside it.
+#   sources  every .cc that is not a test or benchmark        -> cicada_<name>
+#   tests    every *_test.cc                                  -> cicada_<name>_test (ctest label `unit`, or
+#            `kernel` for the kernels module)
+include(GoogleTest)
+include(${CMAKE_CURRENT_LIST_DIR}/modules.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/isa_flags.cmake)
+
+add_library(cicada_flags INTERFACE)
+target_compile_features(cicada_flags INTERFACE cxx_std_20)
+target_include_directories(cicada_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(
+  cicada_flags
+  INTERFACE -Wall
+            -Wextra
+            -Wconversion
+            -Wsign-conversion
+            -Wshadow
+            -Wold-style-cast
+            -Wnon-virtual-dtor
+            -Wvla
+            -Wimplicit-fallthrough
+            -Wno-psabi
+            -ffp-contract=off
+            -fno-math-errno
+            $<$<BOOL:${CICADA_WERROR}>:-Werror>)
+if(CICADA_SANITIZE)
+  target_compile_options(cicada_flags INTERFACE -fsanitize=${CICADA_SANITIZE} -fno-omit-frame-pointer
+                                                -fno-sanitize-recover=all)
+  target_link_options(cicada_flags INTERFACE -fsanitize=${CICADA_SANITIZE})
+endif()
+find_program(CICADA_MOLD mold)
+if(CICADA_MOLD)
+  target_link_options(cicada_flags INTERFACE -fuse-ld=mold)
+endif()
+
+function(cicada_module name)
+  if(NOT name IN_LIST CICADA_MODULES)
+    message(FATAL_ERROR "module ${name} is not declared in cmake/modules.cmake")
+  endif()
+  set(dir ${PROJECT_SOURCE_DIR}/src/cicada/${name})
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS ${dir}/*.cc)
+  set(tests ${all})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(sources ${all})
+  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  if(NOT sources)
+    return()
+  endif()
+  cicada_apply_isa_flags(${sources})
+  add_library(cicada_${name} STATIC ${sources})
+  target_link_libraries(cicada_${name} PUBLIC cicada_flags fmt::fmt)
+  foreach(edge IN LISTS CICADA_EDGES_${name})
+    if(TARGET cicada_${edge})
+      target_link_libraries(cicada_${name} PUBLIC cicada_${edge})
+    endif()
+  endforeach()
+  if(tests)
+    add_executable(cicada_${name}_test ${tests})
+    target_link_libraries(cicada_${name}_test PRIVATE cicada_${name} GTest::gtest_main ${ARGN})
+    target_compile_definitions(
+      cicada_${name}_test PRIVATE CICADA_TESTDATA_DIR="${PROJECT_SOURCE_DIR}/testdata"
+                                  CICADA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    set(label unit)
+    if(name STREQUAL "kernels")
+      set(label kernel)
+    endif()
+    gtest_discover_tests(
+      cicada_${name}_test
+      DISCOVERY_MODE PRE_TEST
+      PROPERTIES LABELS ${label} TIMEOUT 120)
+  endif()
+endfunction()

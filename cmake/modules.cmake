@@ -1,0 +1,32 @@
+# The modules of src/cicada and what each may include, in order: a module may name only modules above
+# it, so a cycle cannot be written. tools/check_layers.py checks every #include against this table.
+# Adding an edge is a reviewed change with its reason.
+set(CICADA_MODULES
+    base
+    json
+    platform
+    catalog
+    tensor
+    kernels
+    formats
+    tokenizer
+    chat
+    kv
+    model
+    engine
+    cli)
+
+set(CICADA_EDGES_base "")
+set(CICADA_EDGES_json base)
+set(CICADA_EDGES_platform base)
+set(CICADA_EDGES_catalog base json platform)
+set(CICADA_EDGES_tensor base platform)
+set(CICADA_EDGES_kernels base platform tensor)
+set(CICADA_EDGES_formats base json platform tensor)
+set(CICADA_EDGES_tokenizer base json formats)
+set(CICADA_EDGES_chat base json tokenizer)
+set(CICADA_EDGES_kv base platform tensor kernels)
+set(CICADA_EDGES_model base platform tensor kernels formats kv)
+set(CICADA_EDGES_engine base platform tensor tokenizer kv model)
+# The commands of the `cicada` program: the only module that may see everything a command shows.
+set(CICADA_EDGES_cli base json platform catalog tensor kernels formats tokenizer chat kv model engine)

@@ -1,0 +1,99 @@
+// Text to token ids and back, from a model file's own vocabulary.
+//
+// Linear (or n log n) time on any input, no recursion, nothing allocated per character beyond a
+// constant. Invalid UTF-8 is accepted byte by byte: decode(encode(x)) gives x back wherever the
+// vocabulary has bytes. Control tokens are recognised in text only where asked.
+// Lifetime: pieces are views into the ModelFile it was built from.
+// Threads: const members may be called from several threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cicada/base/ids.h"
+#include "cicada/base/result.h"
+#include "cicada/formats/model_file.h"
+
+namespace cicada::tokenizer {
+
+enum class TokenType : std::uint8_t {
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUserDefined = 4,
+  kUnused = 5,
+  kByte = 6,
+};
+
+struct EncodeOptions {
+  bool parse_special = false;  // read control tokens written in the text as those tokens
+  bool add_bos = false;        // put BOS in front (once; the model's wish is wants_bos())
+};
+
+class Tokenizer {
+ public:
+  // Errors: kUnsupported names a tokenizer model or pre-tokenizer that is not known; kCorrupt.
+  static Result<std::unique_ptr<Tokenizer>> create(const formats::ModelFile& file);
+
+  virtual ~Tokenizer() = default;
+
+  virtual std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) const = 0;
+
+  // The bytes of one token, as decode() writes them; control tokens give nothing unless asked.
+  // SPM's leading-space rule is the caller's: use decode() or Detokenizer.
+  virtual std::string_view piece_bytes(TokenId id) const = 0;
+
+  // The text of ids; control tokens are written only with `special`.
+  std::string decode(const std::vector<TokenId>& ids, bool special) const;
+
+  std::int32_t vocab_size() const { return vocab_size_; }
+  TokenType type(TokenId id) const { return types_[static_cast<std::size_t>(id.value)]; }
+  std::string_view token_text(TokenId id) const {  // as the file spells it
+    return texts_[static_cast<std::size_t>(id.value)];
+  }
+  // The id of a token as the file spells it; negative when there is none.
+  virtual TokenId find(std::string_view token_text) const = 0;
+
+  bool wants_bos() const { return wants_bos_; }
+  std::optional<TokenId> bos() const { return bos_; }
+  std::optional<TokenId> eos() const { return eos_; }
+  std::optional<TokenId> unknown() const { return unknown_; }
+  // True for every token that ends a generation: EOS, end-of-turn, end-of-text of known families.
+  bool is_end(TokenId id) const;
+  const std::vector<TokenId>& end_tokens() const { return ends_; }
+
+ protected:
+  std::int32_t vocab_size_ = 0;
+  std::vector<std::string_view> texts_;
+  std::vector<TokenType> types_;
+  bool wants_bos_ = false;
+  std::optional<TokenId> bos_, eos_, unknown_;
+  std::vector<TokenId> ends_;
+  // SPM: the space that encode() puts in front is taken off again by decode().
+  bool strips_leading_space_ = false;
+};
+
+// Turns tokens into text as they come and never emits half a character: bytes of an unfinished
+// UTF-8 sequence are held back until it is whole; bytes that can no longer become a character are
+// passed on as U+FFFD.
+// Threads: one thread. Lifetime: borrows the tokenizer.
+class Detokenizer {
+ public:
+  explicit Detokenizer(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  // The text that became certain with this token; often empty in the middle of a character.
+  std::string add(TokenId id);
+  // What is still held back, as U+FFFD.
+  std::string finish();
+
+ private:
+  const Tokenizer* tokenizer_;
+  std::string held_;
+  bool first_ = true;
+};
+
+}  // namespace cicada::tokenizer
