@@ -7,9 +7,11 @@
 // Threads: const members may be called from several threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +31,22 @@ enum class TokenType : std::uint8_t {
   kByte = 6,
 };
 
+// Bytes [begin, end) of a text.
+struct ByteRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
 struct EncodeOptions {
   bool parse_special = false;  // read control tokens written in the text as those tokens
   bool add_bos = false;        // put BOS in front (once; the model's wish is wants_bos())
+  // Bytes that no control token may touch although parse_special is set: where the text of one
+  // overlaps a range (by one byte is enough) it is read as plain text there, as with parse_special
+  // false; a shorter or later control token that keeps clear of the ranges still counts. Nothing
+  // else changes: ids are those of the same text without special meaning at that place. Ascending,
+  // not empty, not overlapping, inside the text; there may be as many as bytes, so walk them once.
+  // Borrowed for the call.
+  std::span<const ByteRange> plain_ranges = {};
 };
 
 class Tokenizer {
