@@ -35,11 +35,18 @@ enum class MetaType : std::uint32_t {
   kF64 = 12,
 };
 
+// "u32", "string", …
+std::string_view meta_type_name(MetaType type);
+
+// Bytes of one element; 0 for strings and arrays, whose size varies.
+std::size_t meta_type_bytes(MetaType type);
+
 // An array whose elements were bounds-checked when the file was opened.
 struct MetaArray {
   MetaType element_type = MetaType::kU8;
   std::uint64_t count = 0;
-  std::span<const std::byte> bytes;  // the elements as GGUF stores them (strings: u64 length + bytes)
+  std::span<const std::byte>
+      bytes;  // the elements as GGUF stores them (strings: u64 length + bytes)
 };
 
 struct MetaValue {

@@ -30,10 +30,10 @@ inline constexpr std::uint64_t kMaxNameBytes = 1 << 10;
 inline constexpr std::size_t kMaxDims = 4;
 
 struct TensorInfo {
-  std::string name;                   // GGUF's names ("blk.0.attn_q.weight"), also for safetensors
+  std::string name;  // GGUF's names ("blk.0.attn_q.weight"), also for safetensors
   tensor::DType dtype = tensor::DType::kF32;
-  std::vector<std::uint64_t> shape;   // outermost first: [n, k] for a weight y = x · Wᵀ; never empty
-  std::uint64_t offset_bytes = 0;     // from the start of the file
+  std::vector<std::uint64_t> shape;  // outermost first: [n, k] for a weight y = x · Wᵀ; never empty
+  std::uint64_t offset_bytes = 0;  // from the start of the file
   std::uint64_t size_bytes = 0;
 
   std::uint64_t num_elements() const;
@@ -41,6 +41,10 @@ struct TensorInfo {
   std::uint64_t row_elements() const { return shape.back(); }
   std::uint64_t num_rows() const { return num_elements() / shape.back(); }
 };
+
+// The bytes of a tensor by its shape and type. Errors: kCorrupt when a product does not fit in 64
+// bits or a row is not whole blocks. Precondition: the shape is not empty.
+Result<std::uint64_t> checked_tensor_bytes(const TensorInfo& tensor);
 
 // How q and k rows are ordered, which decides which halves of a head RoPE turns together.
 enum class RopeLayout : std::uint8_t {
