@@ -178,7 +178,7 @@ Writer& Writer::null() {
 
 std::string Writer::take() { return std::exchange(text_, {}); }
 
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   std::string out;
   append_string(out, text);
   return out;

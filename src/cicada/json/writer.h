@@ -70,6 +70,6 @@ class Writer {
 };
 
 // `text` as a JSON string with its quotes.
-std::string quoted(std::string_view text);
+std::string quote(std::string_view text);
 
 }  // namespace cicada::json
