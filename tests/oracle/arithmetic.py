@@ -52,6 +52,7 @@ class Engine:
 
     steps: float = 127.0
     kv_f16: bool = True
+    kv_noise: np.random.Generator | None = None  # see bounds.py
     dtype = F32
 
     def linear(self, x, weight, weight_type):
@@ -69,6 +70,8 @@ class Engine:
         return acc
 
     def kv(self, x):
+        if self.kv_noise is not None:
+            x = x * (1 + self.kv_noise.uniform(-1, 1, x.shape).astype(F32) * F32(2.0**-18))
         return to_f16(x) if self.kv_f16 else x
 
     def scores(self, q, k):

@@ -25,8 +25,7 @@ def compare(spec, folder):
     model, ids = oracle.load(path), make_models.ids_for(spec)
     exact = bounds.log_softmax(oracle.forward(model, ids, oracle.Exact(kv_f16=False)))
     runs = [bounds.log_softmax(run) for run in bounds.simulations(model, ids, LlamaCpp)]
-    factor = bounds.FLOAT_FACTOR if bounds.is_float(model) else bounds.QUANT_FACTOR
-    bound = bounds.bound_from(exact, runs, factor)
+    bound = bounds.bound_from(exact, runs)
     ids_path, out = path.with_suffix(".ids"), path.with_suffix(".llamacpp.npy")
     ids_path.write_text("\n".join(map(str, ids)))
     done = subprocess.run(

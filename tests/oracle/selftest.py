@@ -108,11 +108,10 @@ def main():
         model, ids = oracle.load(path), make_models.ids_for(spec)
         exact = oracle.forward(model, ids)
         runs = bounds.simulations(model, ids)
-        factor = bounds.FLOAT_FACTOR if bounds.is_float(model) else bounds.QUANT_FACTOR
-        bound = bounds.bound_from(exact, runs, factor)
+        bound = bounds.bound_from(exact, runs)
         print(f"{spec.name}: bound max {bound.max:.2g} rms {bound.rms:.2g}")
         for i, run in enumerate(runs):
-            others = bounds.bound_from(exact, runs[:i] + runs[i + 1 :], factor)
+            others = bounds.bound_from(exact, runs[:i] + runs[i + 1 :])
             found = bounds.errors(exact, run)
             if not found.within(others):
                 bad += 1
