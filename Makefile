@@ -1,0 +1,63 @@
+# Thin wrappers over the CMake presets and tools/. `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help run build test test-models bench lint fuzz configure all-targets
+
+PROMPT ?= Hello! Who are you, and what can you do for me?
+MODEL ?= smollm2
+
+# As the user wrote it, so that a $ in a prompt stays a $; exported, so that no shell reads it.
+export PROMPT_TEXT := $(value PROMPT)
+# Where rustup puts cargo, also when the shell's start files do not know yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+BUILD := build
+
+help:
+	@echo 'make run [PROMPT="..."]  set up, build, fetch SmolLM2 once, answer one prompt'
+	@echo 'make build               release build; the program is build/cicada'
+	@echo 'make test                set up, build and run every test that CI runs'
+	@echo 'make test-models         tests with all three real models and against llama.cpp (1.5 GB)'
+	@echo 'make bench [MODEL=...]   speed of prefill and decode'
+	@echo 'make lint                layers, headers, objects, sizes, format; clang-tidy on changes'
+	@echo 'make fuzz [FUZZ_SECONDS=60]  every fuzzer for a while'
+
+run: build
+	@$(BUILD)/cicada pull smollm2 >/dev/null
+	@$(BUILD)/cicada run -m smollm2 -p "$$PROMPT_TEXT"
+
+build:
+	@tools/setup.sh build
+	@$(MAKE) --no-print-directory configure
+	@cmake --build $(BUILD) --target cicada
+
+# ninja configures again by itself when a CMake file changes.
+configure:
+	@test -f $(BUILD)/build.ninja || cmake --preset release
+
+all-targets: configure
+	@cmake --build $(BUILD)
+
+test:
+	@tools/setup.sh test
+	@$(MAKE) --no-print-directory all-targets
+	@tools/venv.sh tests
+	@tools/run_tests.sh $(BUILD) smollm2 -LE 'slow|gpu|models'
+
+test-models:
+	@tools/setup.sh test
+	@$(MAKE) --no-print-directory all-targets
+	@tools/venv.sh tests oracle
+	@tools/run_tests.sh $(BUILD) smollm2,gemma3-270m,qwen2.5-coder-1.5b -L 'models|golden|e2e'
+
+bench: build
+	@$(BUILD)/cicada bench -m $(MODEL)
+
+lint:
+	@tools/setup.sh lint
+	@$(MAKE) --no-print-directory all-targets
+	@ctest --test-dir $(BUILD) -L lint --output-on-failure
+	@tools/check_tidy.sh $(BUILD)
+
+fuzz:
+	@tools/setup.sh fuzz
+	@tools/fuzz.sh $(or $(FUZZ_SECONDS),60)
