@@ -1,8 +1,10 @@
-// Chat templates: the model file's own Jinja template, rendered through the Rust bridge (minijinja),
-// bounded in time, depth and output; ChatML where the file has none.
-// Threads: const members may be called from several threads.
+// Chat templates: the model file's own Jinja template, rendered through the Rust bridge
+// (minijinja), bounded in time, depth and output; ChatML where the file has none.
+// docs/chat-templates.md says what a template sees, what bounds it, and how text of messages is
+// kept from becoming control tokens. Threads: const members may be called from several threads.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,21 +17,26 @@
 namespace cicada::chat {
 
 struct Message {
-  std::string role;  // "system", "user", "assistant", …
-  std::string content;
+  std::string role;     // "system", "user", "assistant", …
+  std::string content;  // UTF-8; may be empty
 };
 
 struct RenderOptions {
   bool add_generation_prompt = true;  // end with the opening of the assistant's turn
+  // What strftime_now() in a template reads, in seconds since 1970 as UTC. The caller's clock, so
+  // that rendering depends on nothing but its arguments.
+  std::int64_t now_unix_s = 0;
 };
 
 class ChatTemplate {
  public:
-  // Compiles `source`; `bos` and `eos` are the token texts the template sees.
-  // Errors: kInvalidArgument with the template's line and reason when it cannot be parsed.
+  // Compiles `source`; `bos` and `eos` are the token texts the template sees (empty: none).
+  // Errors: kInvalidArgument with the template's line and reason when it cannot be parsed;
+  // kDeadlineExceeded when it is longer than 1 MiB.
   static Result<ChatTemplate> compile(std::string source, std::string bos, std::string eos);
 
   // The template of a model file, or ChatML when it has none (is_fallback() is then true).
+  // Errors: as compile(); kCorrupt when the file's template is not a text.
   static Result<ChatTemplate> from_model(const formats::ModelFile& file,
                                          const tokenizer::Tokenizer& tokenizer);
 
@@ -38,14 +45,20 @@ class ChatTemplate {
   ~ChatTemplate();
 
   bool is_fallback() const { return is_fallback_; }
+  // One sentence for the user when is_fallback(), else empty.
+  std::string_view fallback_note() const;
+  std::string_view source() const;
 
-  // Errors: kInvalidArgument with the template's own words when it calls raise_exception;
-  // kDeadlineExceeded when it exceeds its fuel, depth or output limit.
+  // Errors: kInvalidArgument with the template's own words when it calls raise_exception, with line
+  // and reason when it fails otherwise, and for a message that is not UTF-8; kDeadlineExceeded when
+  // it exceeds its limit of steps, time, depth, memory or output.
   Result<std::string> render(const std::vector<Message>& messages,
                              const RenderOptions& options) const;
 
   // Renders and encodes so that text from messages is never read as a control token, and so that
-  // there is exactly one BOS if the model wants one (whether or not the template wrote it).
+  // there is exactly one BOS if the model wants one or the template wrote one. Where no message
+  // could write a control token, ids are those of the rendered text with parse_special set.
+  // Errors: as render().
   Result<std::vector<TokenId>> encode(const std::vector<Message>& messages,
                                       const tokenizer::Tokenizer& tokenizer,
                                       const RenderOptions& options) const;
