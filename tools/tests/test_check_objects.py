@@ -60,11 +60,20 @@ class CheckObjects(TreeTest):
     def test_throwing_is_not_this_checks_business_elsewhere(self):
         self.assertEqual(self.problems("cicada/json/a.cc", "void f() { throw 1; }"), "")
 
-    def test_weak_symbol_in_an_isa_object_is_found(self):
+    def test_weak_function_in_an_isa_object_is_found(self):
         text = ("template <class T> __attribute__((noinline)) T twice(T x) { return x + x; }\n"
                 "int f(int x) { return twice(x); }")
         source = "cicada/kernels/x86_avx2.cc"
-        self.assertIn("weak symbol", self.problems(source, text, "-mavx2"))
+        self.assertIn("weak function", self.problems(source, text, "-mavx2"))
+
+    def test_shared_constant_in_an_isa_object_is_harmless(self):
+        text = "inline constexpr int kTable[] = {1, 2};\nconst int* f() { return kTable; }"
+        self.assertEqual(self.problems("cicada/kernels/x86_avx2.cc", text, "-mavx2"), "")
+
+    def test_scalar_level_is_no_isa_file(self):
+        text = "void f(float* x) { for (int i = 0; i < 64; ++i) x[i] *= 3; }"
+        source = "cicada/kernels/x86_scalar.cc"
+        self.assertIn("vector instruction", self.problems(source, text, "-O3", "-mavx2"))
 
     def test_anonymous_namespace_keeps_an_isa_object_clean(self):
         text = ("namespace { template <class T> __attribute__((noinline)) T twice(T x) "

@@ -8,6 +8,7 @@
 namespace cicada::platform {
 
 std::optional<std::string> environment_variable(const std::string& name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in this program changes the environment
   const char* value = std::getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
   return std::string(value);
@@ -19,7 +20,11 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
     const std::string_view text(*entry);
     if (!changes.contains(std::string(text.substr(0, text.find('='))))) entries.emplace_back(text);
   }
-  for (const auto& [name, value] : changes) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : changes) {
+    std::string& entry = entries.emplace_back(name);
+    entry += '=';
+    entry += value;
+  }
   return entries;
 }
 

@@ -87,7 +87,9 @@ struct Launch {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(kExecFailed);  // the parent died before the line above
-  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::signal(number, SIG_DFL);
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::sigaction(number, &plain, nullptr);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

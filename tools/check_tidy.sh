@@ -1,0 +1,48 @@
+#!/bin/bash
+# clang-tidy on the sources that changed.
+#   tools/check_tidy.sh BUILD [FILE...]
+# Without files: what differs from $CICADA_LINT_BASE, by default from where this branch left
+# origin/main, or on that branch itself from the commit before; all files where there is no such commit.
+# Tests are left out: they dereference what they expect to be there, and a test that is wrong fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=$1
+shift
+tidy=clang-tidy-16
+if ! command -v $tidy >/dev/null; then
+  echo "tidy: skipped, $tidy is not installed"
+  exit 0
+fi
+
+base_commit() {
+  if [ -n "${CICADA_LINT_BASE:-}" ]; then
+    git rev-parse --verify --quiet "$CICADA_LINT_BASE^{commit}"
+    return
+  fi
+  local base
+  base=$(git merge-base HEAD origin/main 2>/dev/null || true)
+  if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then base=HEAD~1; fi
+  git rev-parse --verify --quiet "$base^{commit}"
+}
+
+# The source to look at for a changed file: a header is seen through the source of its name.
+changed_sources() {
+  local base file
+  if base=$(base_commit); then
+    git diff --name-only "$base" -- 'src/*.cc' 'src/*.h'
+    git ls-files --others --exclude-standard -- 'src/*.cc' 'src/*.h'
+  else
+    git ls-files -- 'src/*.cc'
+  fi | sed 's/\.h$/.cc/' | sort -u | while read -r file; do
+    if [ -f "$file" ] && [[ $file != *_test.cc ]]; then echo "$file"; fi
+  done
+}
+
+if [ $# -gt 0 ]; then files=("$@"); else mapfile -t files < <(changed_sources); fi
+if [ ${#files[@]} = 0 ]; then
+  echo "tidy: no changed sources"
+  exit 0
+fi
+printf '%s\0' "${files[@]}" | xargs -0 -P 2 -n 1 $tidy --quiet -p "$build" 2>/dev/null
+echo "tidy: ${#files[@]} sources, nothing found"
