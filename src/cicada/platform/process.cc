@@ -92,7 +92,7 @@ struct Launch {
   for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::sigaction(number, &plain, nullptr);
   sigset_t none;
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   const int null_fd = ::open("/dev/null", O_RDONLY);
   if (null_fd >= 0) ::dup2(null_fd, STDIN_FILENO);
   if (launch.output_fd >= 0) {
