@@ -6,15 +6,12 @@
 
 #include "cicada/base/checked.h"
 #include "cicada/formats/byte_reader.h"
-#include "cicada/formats/model_file.h"
+#include "cicada/formats/gguf_layout.h"
 #include "cicada/formats/quote.h"
 
 namespace cicada::formats {
 namespace {
 
-constexpr std::uint64_t kDefaultAlignment = 32;
-constexpr std::uint64_t kMinAlignment = 8;
-constexpr std::uint64_t kMaxAlignment = std::uint64_t{1} << 20;
 // The smallest a metadata entry and a tensor entry can be: counts are checked against what is left
 // of the file before anything is reserved.
 constexpr std::uint64_t kMinKeyEntryBytes = 8 + 1 + 4 + 1;
@@ -38,7 +35,8 @@ Result<std::uint64_t> read_count(ByteReader& reader, std::string_view what, std:
 }
 
 Result<Header> read_header(ByteReader& reader) {
-  CICADA_TRY(reader.read<std::uint32_t>("magic"));
+  CICADA_ASSIGN(const auto magic, reader.take(4, "magic"));
+  if (std::memcmp(magic.data(), "GGUF", 4) != 0) return fail(Code::kCorrupt, "magic: is not GGUF");
   Header header;
   CICADA_ASSIGN(header.version, reader.read<std::uint32_t>("version"));
   if (header.version != 2 && header.version != 3) {
@@ -171,18 +169,6 @@ Result<Metadata> read_metadata(ByteReader& reader, std::span<const std::byte> fi
   return metadata;
 }
 
-Result<std::uint64_t> read_alignment(const Metadata& metadata) {
-  CICADA_ASSIGN(const auto alignment, metadata.get_u64("general.alignment"));
-  if (!alignment) return kDefaultAlignment;
-  if (!std::has_single_bit(*alignment) || *alignment < kMinAlignment ||
-      *alignment > kMaxAlignment) {
-    return fail(Code::kCorrupt,
-                "key general.alignment: is {}, a power of two from {} to {} is needed", *alignment,
-                kMinAlignment, kMaxAlignment);
-  }
-  return *alignment;
-}
-
 std::string supported_types() {
   std::string names;
   for (const tensor::DTypeInfo& type : tensor::kDTypes) {
@@ -264,27 +250,43 @@ Result<void> check_final_padding(const std::vector<TensorInfo>& tensors, std::ui
 
 }  // namespace
 
-Result<ModelFile> read_gguf(platform::MappedFile file) {
-  const std::span<const std::byte> bytes = file.bytes();
+Result<std::uint64_t> gguf_alignment(const Metadata& metadata) {
+  CICADA_ASSIGN(const auto alignment, metadata.get_u64("general.alignment"));
+  if (!alignment) return kDefaultAlignment;
+  if (!std::has_single_bit(*alignment) || *alignment < kMinAlignment ||
+      *alignment > kMaxAlignment) {
+    return fail(Code::kCorrupt,
+                "key general.alignment: is {}, a power of two from {} to {} is needed", *alignment,
+                kMinAlignment, kMaxAlignment);
+  }
+  return *alignment;
+}
+
+Result<GgufParts> parse_gguf(std::span<const std::byte> bytes) {
   ByteReader reader(bytes);
   CICADA_ASSIGN(const Header header, read_header(reader));
-  CICADA_ASSIGN(Metadata metadata, read_metadata(reader, bytes, header.num_keys));
-  CICADA_ASSIGN(const std::uint64_t alignment, read_alignment(metadata));
-  std::vector<TensorInfo> tensors;
+  GgufParts parts;
+  parts.version = header.version;
+  CICADA_ASSIGN(parts.metadata, read_metadata(reader, bytes, header.num_keys));
+  CICADA_ASSIGN(parts.alignment, gguf_alignment(parts.metadata));
   for (std::uint64_t i = 0; i < header.num_tensors; ++i) {
     const std::string which = fmt::format("tensor {} of {}", i + 1, header.num_tensors);
     CICADA_ASSIGN(TensorInfo tensor, read_tensor(reader, which));
-    tensors.push_back(std::move(tensor));
+    parts.tensors.push_back(std::move(tensor));
   }
-  CICADA_TRY(place_tensors(tensors, reader.position(), alignment));
+  CICADA_TRY(place_tensors(parts.tensors, reader.position(), parts.alignment));
+  return parts;
+}
 
+Result<ModelFile> read_gguf(platform::MappedFile file) {
+  CICADA_ASSIGN(GgufParts parts, parse_gguf(file.bytes()));
   ModelFile model(std::move(file));
   model.container_ = Container::kGguf;
-  model.version_ = header.version;
-  model.metadata_ = std::move(metadata);
-  model.tensors_ = std::move(tensors);
+  model.version_ = parts.version;
+  model.metadata_ = std::move(parts.metadata);
+  model.tensors_ = std::move(parts.tensors);
   CICADA_TRY(model.index_tensors());
-  CICADA_TRY(check_final_padding(model.tensors_, bytes.size(), alignment));
+  CICADA_TRY(check_final_padding(model.tensors_, model.size_bytes(), parts.alignment));
   return model;
 }
 
