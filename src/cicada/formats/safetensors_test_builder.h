@@ -57,6 +57,8 @@ class TempFolder {
 
   std::string at(std::string_view name) const { return path_ + "/" + std::string(name); }
   std::string put(std::string_view name, std::string_view bytes) const {
+    // A new file each time: some file systems write a truncated one back to disk at once.
+    std::filesystem::remove(at(name));
     std::ofstream(at(name), std::ios::binary) << bytes;
     return at(name);
   }
