@@ -1,0 +1,9 @@
+#include "cicada/kernels/attention/body-inl.h"
+
+namespace cicada::kernels {
+
+extern const AttentionKernels attention_kernels_avx512vnni;
+const AttentionKernels attention_kernels_avx512vnni = {
+    .attend = attend, .merge = merge, .finish = finish};
+
+}  // namespace cicada::kernels

@@ -1,0 +1,358 @@
+// The products of every level, over the sixteen lanes of simd-inl.h. See matmul.h for the order of
+// operations, which is the contract.
+#pragma once
+
+#include "cicada/kernels/activations-inl.h"
+#include "cicada/kernels/matmul/layout.h"
+#include "cicada/kernels/matmul/matmul.h"
+#include "cicada/kernels/simd-inl.h"
+
+namespace cicada::kernels {
+namespace {
+
+using tensor::DType;
+
+// The most rows of activations one sub-tile takes: as many accumulators as the registers hold.
+#if defined(__AVX512F__)
+inline constexpr std::size_t kMaxSubTile = 16;
+#elif defined(__AVX2__)
+inline constexpr std::size_t kMaxSubTile = 4;
+#else
+inline constexpr std::size_t kMaxSubTile = 1;
+#endif
+
+// How far ahead of the products weights are asked for, in bytes.
+inline constexpr std::size_t kPrefetchBytes = 4096;
+
+CICADA_INLINE void prefetch(const std::uint8_t* p, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 2);
+}
+
+// The eight steps of a block as unsigned bytes.
+template <DType kType>
+CICADA_INLINE void unpack_body(const std::uint8_t* p, U8x64 (&q)[8]) {
+  constexpr PackedLayout kLayout = packed_layout(kType);
+  if constexpr (kLayout.bytes) {
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < 8; ++v) q[v] = load_bytes(p + 64 * v);
+    return;
+  }
+  constexpr std::size_t kTwoBitsAt = kLayout.nibbles ? 256 : 0;
+  constexpr std::size_t kOneBitAt = kTwoBitsAt + (kLayout.two_bits ? 128 : 0);
+  constexpr int kHighShift = kLayout.nibbles ? 4 : 0;
+  if constexpr (kLayout.nibbles) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) {
+      const U8x64 pair = load_bytes(p + 64 * i);
+      q[2 * i] = nibble<0>(pair);
+      q[2 * i + 1] = nibble<4>(pair);
+    }
+  }
+  if constexpr (kLayout.two_bits) {
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < 2; ++i) {
+      const U8x64 plane = load_bytes(p + kTwoBitsAt + 64 * i);
+      const U8x64 high[4] = {two_bits<0>(plane), two_bits<2>(plane), two_bits<4>(plane),
+                             two_bits<6>(plane)};
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < 4; ++j) {
+        if constexpr (kLayout.nibbles) {
+          q[4 * i + j] = or_shifted<kHighShift>(q[4 * i + j], high[j]);
+        } else {
+          q[4 * i + j] = high[j];
+        }
+      }
+    }
+  }
+  if constexpr (kLayout.one_bit) {
+    constexpr char kBit = static_cast<char>(1 << (kHighShift + (kLayout.two_bits ? 2 : 0)));
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < 8; ++v) {
+      q[v] = add_where(q[v], p + kOneBitAt + 8 * v, kBit);
+    }
+  }
+  if constexpr (kLayout.uses_table) {
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < 8; ++v) q[v] = lookup(kIq4Table.data(), q[v]);
+  }
+}
+
+// Scales and minima of one block, 16 rows each; a minimum is what is added to scale * q.
+template <DType kType>
+struct BlockScales {
+  static constexpr PackedLayout kLayout = packed_layout(kType);
+  F32x16 scale[kLayout.groups];
+  F32x16 minimum[kLayout.groups];
+
+  CICADA_INLINE BlockScales(const std::uint8_t* p, F32x16 d, F32x16 dmin) {
+    if constexpr (kLayout.header_bytes == 0) {
+      scale[0] = load_f16(reinterpret_cast<const std::uint16_t*>(p));
+      if constexpr (kLayout.has_min) {
+        minimum[0] = load_f16(reinterpret_cast<const std::uint16_t*>(p + 32));
+      }
+    } else {
+#pragma GCC unroll 2
+      for (std::size_t g = 0; g < kLayout.groups; ++g) {
+        const std::uint8_t* at = p + 16 * g;
+        scale[g] = d * (kLayout.is_signed_scale ? load_i8(at) : load_u8(at));
+        if constexpr (kLayout.has_min) {
+          minimum[g] = zero() - dmin * load_u8(at + 16 * kLayout.groups);
+        }
+      }
+    }
+  }
+};
+
+// Adds one block's product for one row of activations to acc.
+template <DType kType>
+CICADA_INLINE F32x16 add_block(F32x16 acc, const U8x64 (&q)[8], const BlockScales<kType>& w,
+                               const QuantBlock& x) {
+  constexpr PackedLayout kLayout = packed_layout(kType);
+  constexpr std::size_t kSteps = 8 / kLayout.groups;
+  const F32x16 x_scale = broadcast(x.scale);
+#pragma GCC unroll 2
+  for (std::size_t g = 0; g < kLayout.groups; ++g) {
+    I32x16 dot = broadcast_i32(0);
+    if constexpr (kLayout.offset_log2 != 0) {
+      const std::int32_t sum = kLayout.groups == 1 ? x.negative_sum : x.negative_half_sums[g];
+      dot = shift_left<static_cast<int>(kLayout.offset_log2)>(broadcast_i32(sum));
+    }
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < kSteps; ++v) {
+      dot = dot4(dot, q[g * kSteps + v], x.q + 4 * (g * kSteps + v));
+    }
+    acc = fma(w.scale[g] * x_scale, to_f32(dot), acc);
+    if constexpr (kLayout.has_min) {
+      const float sum =
+          kLayout.groups == 1 ? x.sum : x.scale * static_cast<float>(-x.negative_half_sums[g]);
+      acc = fma(w.minimum[g], broadcast(sum), acc);
+    }
+  }
+  return acc;
+}
+
+// kRows rows of activations against one group of 16 rows of weights. Shapes: x: block b of row j at
+// x[b * stride + j]; out [kRows, 16].
+template <DType kType, std::size_t kRows>
+CICADA_INLINE void block_tile(const std::uint8_t* w, std::size_t supers, const QuantBlock* x,
+                              std::size_t stride, float* out) {
+  constexpr PackedLayout kLayout = packed_layout(kType);
+  F32x16 acc[kRows];
+#pragma GCC unroll 16
+  for (std::size_t j = 0; j < kRows; ++j) acc[j] = zero();
+  for (std::size_t s = 0; s < supers; ++s, w += kLayout.super_bytes()) {
+    F32x16 d = zero();
+    F32x16 dmin = zero();
+    if constexpr (kLayout.header_bytes != 0) {
+      d = load_f16(reinterpret_cast<const std::uint16_t*>(w));
+      if constexpr (kLayout.has_min)
+        dmin = load_f16(reinterpret_cast<const std::uint16_t*>(w + 32));
+      prefetch(w + kPrefetchBytes, kLayout.body_offset);
+    }
+    for (std::size_t b = 0; b < kLayout.blocks_per_super; ++b, x += stride) {
+      const std::uint8_t* body = w + kLayout.body_offset + b * kLayout.body_bytes();
+      prefetch(body + kPrefetchBytes,
+               kLayout.body_bytes() + (kLayout.header_bytes == 0 ? kLayout.body_offset : 0));
+      U8x64 q[8];
+      unpack_body<kType>(body, q);
+      const BlockScales<kType> scales(w + kLayout.header_bytes + b * kLayout.scale_bytes, d, dmin);
+#pragma GCC unroll 16
+      for (std::size_t j = 0; j < kRows; ++j) {
+        acc[j] = add_block<kType>(acc[j], q, scales, x[j]);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (std::size_t j = 0; j < kRows; ++j) store(out + kGroupRows * j, acc[j]);
+}
+
+template <DType kType>
+CICADA_INLINE F32x16 load_weights(const std::uint8_t* p) {
+  if constexpr (kType == DType::kF32) {
+    return load(reinterpret_cast<const float*>(p));
+  } else if constexpr (kType == DType::kF16) {
+    return load_f16(reinterpret_cast<const std::uint16_t*>(p));
+  } else {
+    return load_bf16(reinterpret_cast<const std::uint16_t*>(p));
+  }
+}
+
+template <DType kType, std::size_t kRows>
+CICADA_INLINE void float_tile(const std::uint8_t* w, std::size_t columns, const float* x,
+                              std::size_t stride, float* out) {
+  constexpr std::size_t kStep = kGroupRows * tensor::info(kType).block_bytes;
+  F32x16 acc[kRows];
+#pragma GCC unroll 16
+  for (std::size_t j = 0; j < kRows; ++j) acc[j] = zero();
+  for (std::size_t k = 0; k < columns; ++k, w += kStep) {
+    const F32x16 weights = load_weights<kType>(w);
+#pragma GCC unroll 16
+    for (std::size_t j = 0; j < kRows; ++j) {
+      acc[j] = fma(weights, broadcast(x[j * stride + k]), acc[j]);
+    }
+  }
+#pragma GCC unroll 16
+  for (std::size_t j = 0; j < kRows; ++j) store(out + kGroupRows * j, acc[j]);
+}
+
+// One tile of up to 16 rows of activations.
+struct TileInput {
+  const QuantBlock* quantized;  // the tile's first block
+  const float* f32;             // the tile's first row
+  std::size_t rows;             // in the tile: also the block stride
+  std::size_t columns;
+};
+
+template <DType kType, std::size_t kRows>
+CICADA_INLINE void tile_rows(const std::uint8_t* w, const TileInput& x, std::size_t first,
+                             float* out) {
+  if constexpr (is_float(kType)) {
+    float_tile<kType, kRows>(w, x.columns, x.f32 + first * x.columns, x.columns,
+                             out + first * kGroupRows);
+  } else {
+    constexpr std::size_t kColumns = kBlockColumns * packed_layout(kType).blocks_per_super;
+    block_tile<kType, kRows>(w, x.columns / kColumns, x.quantized + first, x.rows,
+                             out + first * kGroupRows);
+  }
+}
+
+// Rows first … of the tile in sub-tiles of kRows, then the rest in smaller ones. A larger sub-tile
+// uses each unpacked block for more rows; every row's arithmetic is the same in all of them.
+template <DType kType, std::size_t kRows>
+CICADA_INLINE void sub_tiles(const std::uint8_t* w, const TileInput& x, std::size_t first,
+                             float* out) {
+  for (; first + kRows <= x.rows; first += kRows) tile_rows<kType, kRows>(w, x, first, out);
+  if constexpr (kRows > 1) {
+    if (first < x.rows) sub_tiles<kType, kRows / 2>(w, x, first, out);
+  }
+}
+
+// out [x.rows, 16] = tile · groupᵀ.
+template <DType kType>
+void tile(const std::uint8_t* w, const TileInput& x, float* out) {
+  sub_tiles<kType, kMaxSubTile>(w, x, 0, out);
+}
+
+using TileFunction = void (*)(const std::uint8_t* w, const TileInput& x, float* out);
+
+TileFunction tile_function(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return tile<DType::kF32>;
+    case DType::kF16:
+      return tile<DType::kF16>;
+    case DType::kBF16:
+      return tile<DType::kBF16>;
+    case DType::kQ4_0:
+      return tile<DType::kQ4_0>;
+    case DType::kQ4_1:
+      return tile<DType::kQ4_1>;
+    case DType::kQ5_0:
+      return tile<DType::kQ5_0>;
+    case DType::kQ5_1:
+      return tile<DType::kQ5_1>;
+    case DType::kQ8_0:
+      return tile<DType::kQ8_0>;
+    case DType::kQ2_K:
+      return tile<DType::kQ2_K>;
+    case DType::kQ3_K:
+      return tile<DType::kQ3_K>;
+    case DType::kQ4_K:
+      return tile<DType::kQ4_K>;
+    case DType::kQ5_K:
+      return tile<DType::kQ5_K>;
+    case DType::kQ6_K:
+      return tile<DType::kQ6_K>;
+    case DType::kIQ4_NL:
+      return tile<DType::kIQ4_NL>;
+    case DType::kIQ4_XS:
+      return tile<DType::kIQ4_XS>;
+  }
+  return nullptr;
+}
+
+// Groups taken together for one tile of activations, so that the tile stays in the first caches.
+inline constexpr std::size_t kGroupsPerPass = 4;
+
+TileInput tile_input(const Activations& x, std::size_t t) {
+  const std::size_t first = t * kTileRows;
+  return {.quantized =
+              x.quantized == nullptr ? nullptr : x.quantized + first * (x.columns / kBlockColumns),
+          .f32 = x.f32 == nullptr ? nullptr : x.f32 + first * x.columns,
+          .rows = tile_width(x.rows, t),
+          .columns = x.columns};
+}
+
+// Calls body(tile, group) over all tiles of x and the given groups.
+template <typename Body>
+CICADA_INLINE void for_tiles(std::size_t rows, std::size_t group_begin, std::size_t group_end,
+                             const Body& body) {
+  const std::size_t tiles = (rows + kTileRows - 1) / kTileRows;
+  for (std::size_t g0 = group_begin; g0 < group_end; g0 += kGroupsPerPass) {
+    const std::size_t g1 = g0 + kGroupsPerPass < group_end ? g0 + kGroupsPerPass : group_end;
+    for (std::size_t t = 0; t < tiles; ++t) {
+      for (std::size_t g = g0; g < g1; ++g) body(t, g);
+    }
+  }
+}
+
+CICADA_INLINE void finish(const MatmulArgs& args, std::size_t row, std::size_t column,
+                          const float* acc) {
+  float* y = args.y + row * args.ldy + column;
+  if (column + kGroupRows <= args.w.rows) {
+    F32x16 value = load(acc);
+    if (args.bias != nullptr) value = value + load(args.bias + column);
+    if (args.epilogue == Epilogue::kAdd) value = load(y) + value;
+    store(y, value);
+    return;
+  }
+  for (std::size_t i = 0; column + i < args.w.rows; ++i) {
+    const float value = args.bias != nullptr ? acc[i] + args.bias[column + i] : acc[i];
+    y[i] = args.epilogue == Epilogue::kAdd ? y[i] + value : value;
+  }
+}
+
+void matmul(const MatmulArgs& args, std::size_t group_begin, std::size_t group_end) {
+  const TileFunction function = tile_function(args.w.dtype);
+  const std::size_t group_bytes = packed_group_bytes(args.w.dtype, args.w.columns);
+  const auto* data = reinterpret_cast<const std::uint8_t*>(args.w.data);
+  for_tiles(args.x.rows, group_begin, group_end, [&](std::size_t t, std::size_t g) {
+    alignas(64) float out[kTileRows * kGroupRows];
+    const TileInput x = tile_input(args.x, t);
+    function(data + g * group_bytes, x, out);
+    for (std::size_t j = 0; j < x.rows; ++j) {
+      finish(args, t * kTileRows + j, g * kGroupRows, out + j * kGroupRows);
+    }
+  });
+}
+
+void glu(const GluArgs& args, std::size_t group_begin, std::size_t group_end) {
+  const TileFunction gate_function = tile_function(args.gate.dtype);
+  const TileFunction up_function = tile_function(args.up.dtype);
+  const std::size_t gate_bytes = packed_group_bytes(args.gate.dtype, args.gate.columns);
+  const std::size_t up_bytes = packed_group_bytes(args.up.dtype, args.up.columns);
+  const auto* gate_data = reinterpret_cast<const std::uint8_t*>(args.gate.data);
+  const auto* up_data = reinterpret_cast<const std::uint8_t*>(args.up.data);
+  for_tiles(args.x.rows, group_begin, group_end, [&](std::size_t t, std::size_t g) {
+    alignas(64) float gate[kTileRows * kGroupRows];
+    alignas(64) float up[kTileRows * kGroupRows];
+    const TileInput x = tile_input(args.x, t);
+    gate_function(gate_data + g * gate_bytes, x, gate);
+    up_function(up_data + g * up_bytes, x, up);
+    for (std::size_t j = 0; j < x.rows; ++j) {
+      float* y = args.y + (t * kTileRows + j) * args.ldy + g * kGroupRows;
+      const F32x16 value =
+          gate_activation(args.activation, load(gate + j * kGroupRows)) * load(up + j * kGroupRows);
+      if ((g + 1) * kGroupRows <= args.gate.rows) {
+        store(y, value);
+        continue;
+      }
+      alignas(64) float lanes[kGroupRows];
+      store(lanes, value);
+      for (std::size_t i = 0; g * kGroupRows + i < args.gate.rows; ++i) y[i] = lanes[i];
+    }
+  });
+}
+
+}  // namespace
+}  // namespace cicada::kernels

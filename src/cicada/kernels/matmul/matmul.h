@@ -1,0 +1,68 @@
+// Projects activations through packed weights: y = x · Wᵀ, with what usually follows fused in.
+//
+// Shapes:  x [m, k]; w [n, k] packed (layout.h); y [m, n] with row stride ldy, not overlapping x.
+// Numbers: one accumulator for each output, float32. Block types, for k-blocks of 32 ascending:
+//            acc = fma(w.scale * x.scale, float(exact integer dot), acc)     (twice with 16-column
+//            scales) acc = fma(w.min, x.sum, acc)                                    (types with
+//            minima)
+//          float types, for k ascending: acc = fma(w, x, acc). The bits of an output depend on its
+//          own row of x and of w only, never on m, the tile or the threads; and they are the same
+//          on every level (docs/numerics.md).
+// Threads: callable on disjoint group ranges at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cicada/kernels/activations.h"
+#include "cicada/platform/cpu.h"
+#include "cicada/tensor/dtype.h"
+
+namespace cicada::kernels {
+
+struct PackedWeights {
+  tensor::DType dtype = tensor::DType::kF32;
+  const std::byte* data = nullptr;
+  std::size_t rows = 0;     // n
+  std::size_t columns = 0;  // k
+};
+
+enum class Epilogue : std::uint8_t {
+  kStore,  // y = acc (+ bias)
+  kAdd,    // y = y + (acc (+ bias))
+};
+
+enum class Activation : std::uint8_t {
+  kSilu,      // z / (1 + e^-z)
+  kGeluTanh,  // the tanh form of GELU
+};
+
+struct MatmulArgs {
+  PackedWeights w;
+  Activations x;
+  const float* bias = nullptr;  // [n] or none
+  float* y = nullptr;
+  std::size_t ldy = 0;
+  Epilogue epilogue = Epilogue::kStore;
+};
+
+// y = act(x · gateᵀ) * (x · upᵀ); gate and up have equal shapes.
+struct GluArgs {
+  PackedWeights gate;
+  PackedWeights up;
+  Activations x;
+  float* y = nullptr;
+  std::size_t ldy = 0;
+  Activation activation = Activation::kSilu;
+};
+
+// The functions of one level. Ranges are groups of 16 rows of w.
+struct MatmulKernels {
+  void (*matmul)(const MatmulArgs& args, std::size_t group_begin, std::size_t group_end);
+  void (*glu)(const GluArgs& args, std::size_t group_begin, std::size_t group_end);
+};
+
+// The functions of a level; the level must be built (platform::is_supported).
+const MatmulKernels& matmul_kernels(platform::IsaLevel level);
+
+}  // namespace cicada::kernels

@@ -1,0 +1,45 @@
+// Work on single rows and heads: normalising, quantising activations, rotary embedding, writing
+// keys and values into the cache format, adding.
+//
+// Numbers: every function treats its row alone, with reductions over sixteen lanes (element i goes
+// to
+//          lane i mod 16, ascending) folded in a fixed tree; the bits are the same on every level.
+// Threads: callable on distinct outputs at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cicada/kernels/activations.h"
+#include "cicada/platform/cpu.h"
+
+namespace cicada::kernels {
+
+struct RowKernels {
+  // y[i] = x[i] * (1 / sqrt(mean(x²) + epsilon)) * gain[i]. Shapes: x, gain, y [n]; y may be x.
+  void (*rms_norm)(const float* x, const float* gain, float epsilon, std::size_t n, float* y);
+
+  // Quantises x [n], n a multiple of 32, into blocks out[b * stride].
+  void (*quantize)(const float* x, std::size_t n, QuantBlock* out, std::size_t stride);
+
+  // y += x. Shapes: [n].
+  void (*add)(const float* x, std::size_t n, float* y);
+
+  // x *= factor. Shapes: [n].
+  void (*scale)(float factor, std::size_t n, float* x);
+
+  // Turns the pairs (x[i], x[i + half]) by the angles whose cosine and sine are given. Shapes: x
+  // [2 * half] (elements behind it stay), cosines, sines [half].
+  void (*rope)(const float* cosines, const float* sines, std::size_t half, float* x);
+
+  // Rounds a key to float16 (clamped to its finite range) into column `slot` of a tile [n][16].
+  void (*store_key)(const float* x, std::size_t n, std::uint16_t* tile, std::size_t slot);
+
+  // Rounds a value to float16 (clamped to its finite range). Shapes: x, out [n].
+  void (*store_value)(const float* x, std::size_t n, std::uint16_t* out);
+};
+
+// The functions of a level; the level must be built (platform::is_supported).
+const RowKernels& row_kernels(platform::IsaLevel level);
+
+}  // namespace cicada::kernels

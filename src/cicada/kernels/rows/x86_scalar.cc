@@ -1,0 +1,14 @@
+#include "cicada/kernels/rows/body-inl.h"
+
+namespace cicada::kernels {
+
+extern const RowKernels row_kernels_scalar;
+const RowKernels row_kernels_scalar = {.rms_norm = rms_norm,
+                                       .quantize = quantize,
+                                       .add = add,
+                                       .scale = scale,
+                                       .rope = rope,
+                                       .store_key = store_key,
+                                       .store_value = store_value};
+
+}  // namespace cicada::kernels

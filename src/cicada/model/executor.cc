@@ -1,0 +1,354 @@
+#include "cicada/model/executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "cicada/base/check.h"
+#include "cicada/kernels/matmul/layout.h"
+#include "cicada/kernels/matmul/pack.h"
+
+namespace cicada::model {
+namespace {
+
+using kernels::QuantBlock;
+using platform::partition;
+using platform::Range;
+
+// The part of [begin, begin + count) that lies in `range`, relative to begin.
+Range intersect(Range range, std::size_t begin, std::size_t count) {
+  const std::size_t low = std::clamp(range.begin, begin, begin + count) - begin;
+  const std::size_t high = std::clamp(range.end, begin, begin + count) - begin;
+  return {low, high};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> Executor::create(const Model& model, platform::ThreadPool& pool,
+                                                   const WorkspaceLimits& limits) {
+  CICADA_ASSIGN(
+      Workspace workspace,
+      Workspace::create(model.config(), model.weights().rope_factors(), limits, pool.size()));
+  return std::unique_ptr<Executor>(new Executor(model, pool, std::move(workspace)));
+}
+
+Executor::Executor(const Model& model, platform::ThreadPool& pool, Workspace workspace)
+    : model_(&model),
+      config_(model.config()),
+      pool_(&pool),
+      matmul_(kernels::matmul_kernels(model.level())),
+      row_kernels_(kernels::row_kernels(model.level())),
+      attention_(kernels::attention_kernels(model.level())),
+      workspace_(std::move(workspace)) {
+  rows_.reserve(limits().max_rows);
+  row_span_.reserve(limits().max_rows);
+  wanting_.reserve(limits().max_rows);
+  spans_.reserve(limits().max_sequences);
+}
+
+Result<void> Executor::check_batch(std::span<const Row> rows, std::size_t num_sequences) const {
+  if (rows.empty() || rows.size() > limits().max_rows) {
+    return fail(Code::kInvalidArgument, "a batch of {} tokens, 1 to {} is allowed", rows.size(),
+                limits().max_rows);
+  }
+  if (num_sequences > limits().max_sequences) {
+    return fail(Code::kInvalidArgument, "a batch of {} sequences, at most {} is allowed",
+                num_sequences, limits().max_sequences);
+  }
+  for (const Row& row : rows) {
+    if (row.token.value < 0 || static_cast<std::uint32_t>(row.token.value) >= config_.vocab) {
+      return fail(Code::kInvalidArgument, "token id {} is outside the vocabulary of {}",
+                  row.token.value, config_.vocab);
+    }
+    if (row.position < 0 || static_cast<std::size_t>(row.position) >= limits().max_context) {
+      return fail(Code::kInvalidArgument, "position {} is outside the context of {} tokens",
+                  row.position, limits().max_context);
+    }
+    CICADA_CHECK(row.sequence < num_sequences, "a row's sequence is in the batch");
+  }
+  return {};
+}
+
+void Executor::find_spans(std::span<const Row> rows, std::span<kv::Sequence* const> sequences) {
+  rows_.assign(rows.begin(), rows.end());
+  spans_.clear();
+  row_span_.clear();
+  wanting_.clear();
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const bool continues = r > 0 && rows[r].sequence == rows[r - 1].sequence;
+    if (continues) {
+      CICADA_CHECK(rows[r].position == rows[r - 1].position + 1, "positions of a span ascend");
+      ++spans_.back().num_rows;
+    } else {
+      CICADA_CHECK(spans_.size() < limits().max_sequences, "rows of a sequence are consecutive");
+      const kv::Sequence* sequence = sequences[rows[r].sequence];
+      spans_.push_back({.sequence = sequence,
+                        .first_row = r,
+                        .num_rows = 1,
+                        .first_position = rows[r].position});
+    }
+    CICADA_CHECK(
+        spans_.back().sequence->capacity_tokens() > static_cast<std::size_t>(rows[r].position),
+        "a sequence has room for its rows");
+    row_span_.push_back(static_cast<std::uint32_t>(spans_.size() - 1));
+    if (rows[r].wants_logits) wanting_.push_back(static_cast<std::uint32_t>(r));
+  }
+}
+
+Result<void> Executor::run(std::span<const Row> rows, std::span<kv::Sequence* const> sequences,
+                           std::span<float> logits) {
+  CICADA_TRY(check_batch(rows, sequences.size()));
+  find_spans(rows, sequences);
+  const std::size_t num_steps = model_->plan().steps.size();
+  Region region{.rows = rows_, .step_end = num_steps - 2};
+  if (!logits.empty() && !wanting_.empty()) {
+    CICADA_CHECK(logits.size() == wanting_.size() * config_.vocab, "shape of the logits");
+    region.head_rows = wanting_;
+    region.logits = logits.data();
+    region.step_end = num_steps;
+  }
+  run_region(region);
+  return {};
+}
+
+void Executor::head(std::size_t first, std::size_t count, std::span<float> logits) {
+  CICADA_CHECK(first + count <= wanting_.size(), "rows that want logits");
+  CICADA_CHECK(logits.size() == count * config_.vocab, "shape of the logits");
+  const std::size_t num_steps = model_->plan().steps.size();
+  run_region({.rows = rows_,
+              .head_rows = std::span(wanting_).subspan(first, count),
+              .logits = logits.data(),
+              .step_begin = num_steps - 2,
+              .step_end = num_steps});
+}
+
+void Executor::run_region(const Region& region) {
+  const std::vector<Step>& steps = model_->plan().steps;
+  pool_->run([&](std::size_t worker) {
+    for (std::size_t i = region.step_begin; i < region.step_end; ++i) {
+      run_step(steps[i], region, worker);
+    }
+  });
+}
+
+void Executor::run_step(const Step& step, const Region& region, std::size_t worker) {
+  bool meets = step.barrier_after;
+  switch (step.kind) {
+    case StepKind::kEmbed:
+      embed(region, worker);
+      break;
+    case StepKind::kPrepareNorm:
+    case StepKind::kPrepareAttention:
+    case StepKind::kPrepareGlu:
+    case StepKind::kPrepareHead:
+      prepare(step, region, worker);
+      meets = !is_private(rows_of(step, region));
+      break;
+    case StepKind::kProduct:
+    case StepKind::kHead:
+      product(step, region, worker);
+      break;
+    case StepKind::kRotateAndStore:
+      rotate_and_store(step, region, worker);
+      break;
+    case StepKind::kAttend:
+      attend(step, worker);
+      break;
+    case StepKind::kAddNormed:
+      add_normed(step, region, worker);
+      break;
+    case StepKind::kGlu:
+      glu(step, region, worker);
+      break;
+  }
+  if (meets) pool_->barrier().wait();
+}
+
+std::size_t Executor::rows_of(const Step& step, const Region& region) const {
+  const bool is_head = step.kind == StepKind::kPrepareHead || step.kind == StepKind::kHead;
+  return is_head ? region.head_rows.size() : region.rows.size();
+}
+
+void Executor::embed(const Region& region, std::size_t worker) {
+  const kernels::PackedWeights& table = model_->weights().embedding();
+  const std::size_t packed = kernels::packed_bytes(table.dtype, table.rows, table.columns);
+  const Range range = partition(region.rows.size(), worker, pool_->size());
+  const std::size_t half = config_.rope_dim / 2;
+  for (std::size_t r = range.begin; r < range.end; ++r) {
+    float* x = workspace_.x + r * config_.hidden;
+    kernels::unpack_row(table.dtype, {table.data, packed},
+                        static_cast<std::size_t>(region.rows[r].token.value), {x, config_.hidden});
+    if (config_.embedding_scale != 1.0F) {
+      row_kernels_.scale(config_.embedding_scale, config_.hidden, x);
+    }
+    // Angles in double: exact to the last bit of float at any position.
+    for (const RopeSet& set : workspace_.rope_sets) {
+      for (std::size_t i = 0; i < half; ++i) {
+        const double angle =
+            static_cast<double>(region.rows[r].position) * set.inverse_frequency[i];
+        set.cosines[r * half + i] = static_cast<float>(std::cos(angle));
+        set.sines[r * half + i] = static_cast<float>(std::sin(angle));
+      }
+    }
+  }
+}
+
+void Executor::prepare(const Step& step, const Region& region, std::size_t worker) {
+  const std::size_t rows = rows_of(step, region);
+  const bool is_own = is_private(rows);
+  const PreparedInput input = is_own ? workspace_.workers[worker].input : workspace_.input;
+  const Range range = is_own ? Range{0, rows} : partition(rows, worker, pool_->size());
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const std::size_t row = step.kind == StepKind::kPrepareHead ? region.head_rows[i] : i;
+    prepare_row(step, row, i, rows, worker, input);
+  }
+}
+
+void Executor::prepare_row(const Step& step, std::size_t row, std::size_t index, std::size_t rows,
+                           std::size_t worker, PreparedInput input) {
+  const float* source = nullptr;
+  std::size_t width = config_.hidden;
+  if (step.kind == StepKind::kPrepareGlu) {
+    width = config_.ffn;
+    source = workspace_.h + row * width;
+  } else if (step.kind == StepKind::kPrepareAttention) {
+    width = std::size_t{config_.num_heads} * config_.value_dim;
+    if (spans_[row_span_[row]].num_rows == 1) {
+      fold_splits(step, row, worker);
+      source = workspace_.workers[worker].row;
+    } else {
+      source = workspace_.attn + row * width;
+    }
+  } else {
+    float* normed = workspace_.workers[worker].row;
+    row_kernels_.rms_norm(workspace_.x + row * width, step.gain.data(), config_.norm_epsilon, width,
+                          normed);
+    source = normed;
+  }
+  if (step.needs_int8) {
+    const std::size_t blocks = width / kernels::kBlockColumns;
+    QuantBlock* first = input.quantized + kernels::quant_block_index(rows, blocks, index, 0);
+    row_kernels_.quantize(source, width, first,
+                          kernels::tile_width(rows, index / kernels::kTileRows));
+  }
+  if (step.needs_f32) std::memcpy(input.f32 + index * width, source, width * sizeof(float));
+}
+
+kernels::Activations Executor::activations(std::size_t rows, std::size_t columns,
+                                           std::size_t worker) const {
+  const PreparedInput& input =
+      is_private(rows) ? workspace_.workers[worker].input : workspace_.input;
+  return {.rows = rows, .columns = columns, .quantized = input.quantized, .f32 = input.f32};
+}
+
+void Executor::product(const Step& step, const Region& region, std::size_t worker) {
+  const std::size_t rows = rows_of(step, region);
+  std::size_t total = 0;
+  for (const Product& product : step.products) total += kernels::num_groups(product.w.rows);
+  const Range range = partition(total, worker, pool_->size());
+  std::size_t begin = 0;
+  for (const Product& product : step.products) {
+    const std::size_t groups = kernels::num_groups(product.w.rows);
+    const Range own = intersect(range, begin, groups);
+    begin += groups;
+    float* y = region.logits;
+    switch (product.out) {
+      case BufferId::kX:
+        y = workspace_.x;
+        break;
+      case BufferId::kQ:
+        y = workspace_.q;
+        break;
+      case BufferId::kK:
+        y = workspace_.k;
+        break;
+      case BufferId::kV:
+        y = workspace_.v;
+        break;
+      case BufferId::kY:
+        y = workspace_.y;
+        break;
+      case BufferId::kH:
+      case BufferId::kNone:
+      case BufferId::kLogits:
+        break;
+    }
+    matmul_.matmul({.w = product.w,
+                    .x = activations(rows, product.w.columns, worker),
+                    .bias = product.bias,
+                    .y = y,
+                    .ldy = product.w.rows,
+                    .epilogue = product.epilogue},
+                   own.begin, own.end);
+  }
+}
+
+void Executor::glu(const Step& step, const Region& region, std::size_t worker) {
+  const std::size_t rows = region.rows.size();
+  const kernels::PackedWeights& gate = step.products[0].w;
+  const Range range = partition(kernels::num_groups(gate.rows), worker, pool_->size());
+  matmul_.glu({.gate = gate,
+               .up = step.products[1].w,
+               .x = activations(rows, gate.columns, worker),
+               .y = workspace_.h,
+               .ldy = config_.ffn,
+               .activation = config_.activation},
+              range.begin, range.end);
+}
+
+void Executor::rotate_and_store(const Step& step, const Region& region, std::size_t worker) {
+  const LayerWeights& w = *step.weights;
+  const std::size_t half = config_.rope_dim / 2;
+  const std::size_t heads = config_.num_heads;
+  const std::size_t kv_heads = config_.num_kv_heads;
+  const std::size_t units = heads + 2 * kv_heads;
+  const RopeSet& angles = workspace_.rope_sets[workspace_.layer_rope_set[step.layer]];
+  const Range range = partition(region.rows.size() * units, worker, pool_->size());
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const std::size_t row = i / units;
+    const std::size_t unit = i % units;
+    const float* cosines = angles.cosines + row * half;
+    const float* sines = angles.sines + row * half;
+    if (unit < heads) {
+      float* q = workspace_.q + (row * heads + unit) * config_.head_dim;
+      if (!w.q_norm.empty()) {
+        row_kernels_.rms_norm(q, w.q_norm.data(), config_.norm_epsilon, config_.head_dim, q);
+      }
+      row_kernels_.rope(cosines, sines, half, q);
+      row_kernels_.scale(config_.query_scale, config_.head_dim, q);
+      continue;
+    }
+    const auto position = static_cast<std::size_t>(region.rows[row].position);
+    std::byte* page = spans_[row_span_[row]].sequence->tiles()[position / kv::kPageTokens];
+    const std::size_t slot = position % kv::kPageTokens;
+    const kv::KvShape shape = model_->kv_shape();
+    if (unit < heads + kv_heads) {
+      const std::size_t head = unit - heads;
+      float* k = workspace_.k + (row * kv_heads + head) * config_.head_dim;
+      if (!w.k_norm.empty()) {
+        row_kernels_.rms_norm(k, w.k_norm.data(), config_.norm_epsilon, config_.head_dim, k);
+      }
+      row_kernels_.rope(cosines, sines, half, k);
+      auto* keys = reinterpret_cast<std::uint16_t*>(page + shape.key_offset(step.layer, head));
+      row_kernels_.store_key(k, config_.head_dim, keys + slot / 16 * 16 * config_.head_dim,
+                             slot % 16);
+    } else {
+      const std::size_t head = unit - heads - kv_heads;
+      auto* values = reinterpret_cast<std::uint16_t*>(page + shape.value_offset(step.layer, head));
+      row_kernels_.store_value(workspace_.v + (row * kv_heads + head) * config_.value_dim,
+                               config_.value_dim, values + slot * config_.value_dim);
+    }
+  }
+}
+
+void Executor::add_normed(const Step& step, const Region& region, std::size_t worker) {
+  const Range range = partition(region.rows.size(), worker, pool_->size());
+  float* normed = workspace_.workers[worker].row;
+  for (std::size_t r = range.begin; r < range.end; ++r) {
+    row_kernels_.rms_norm(workspace_.y + r * config_.hidden, step.gain.data(), config_.norm_epsilon,
+                          config_.hidden, normed);
+    row_kernels_.add(normed, config_.hidden, workspace_.x + r * config_.hidden);
+  }
+}
+
+}  // namespace cicada::model

@@ -1,0 +1,114 @@
+// Runs a model's plan over batches of tokens.
+//
+// A batch is rows of (token, position, sequence). All workers run the steps together in one
+// parallel region; nothing is allocated after create(). Bits: logits of a row depend on the tokens
+// of its sequence up to it and on Model::numerics_id(), never on the other rows, the batch's cuts
+// or the number of threads (docs/numerics.md). Threads: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cicada/base/ids.h"
+#include "cicada/base/result.h"
+#include "cicada/kernels/attention/attention.h"
+#include "cicada/kernels/rows/rows.h"
+#include "cicada/kv/page_pool.h"
+#include "cicada/model/model.h"
+#include "cicada/model/workspace.h"
+
+namespace cicada::model {
+
+struct Row {
+  TokenId token;
+  std::int64_t position = 0;
+  std::uint32_t sequence = 0;  // index into the sequences of the call
+  bool wants_logits = false;
+};
+
+class Executor {
+ public:
+  // Errors: kOutOfMemory.
+  static Result<std::unique_ptr<Executor>> create(const Model& model, platform::ThreadPool& pool,
+                                                  const WorkspaceLimits& limits);
+
+  const Model& model() const { return *model_; }
+  const WorkspaceLimits& limits() const { return workspace_.limits(); }
+  std::size_t workspace_bytes() const { return workspace_.size_bytes(); }
+
+  // Runs a batch. Rows of a sequence are consecutive with ascending positions, everything before
+  // them is in the sequence's cache, and each sequence has room for its rows (reserve()).
+  // `logits` [wanting rows, vocab] in row order, or empty: then head() gives them piece by piece
+  // until the next run().
+  // Errors: kInvalidArgument for a token outside the vocabulary or a batch above the limits.
+  Result<void> run(std::span<const Row> rows, std::span<kv::Sequence* const> sequences,
+                   std::span<float> logits);
+
+  // Logits of wanting rows [first, first + count) of the last batch. Shapes: logits [count, vocab].
+  void head(std::size_t first, std::size_t count, std::span<float> logits);
+
+ private:
+  // Rows of one sequence in the batch.
+  struct Span {
+    const kv::Sequence* sequence = nullptr;
+    std::size_t first_row = 0;
+    std::size_t num_rows = 0;
+    std::int64_t first_position = 0;
+  };
+
+  // What the steps of a region work on.
+  struct Region {
+    std::span<const Row> rows;
+    std::span<const std::uint32_t> head_rows;  // rows whose logits are computed
+    float* logits = nullptr;
+    std::size_t step_begin = 0;
+    std::size_t step_end = 0;
+  };
+
+  Executor(const Model& model, platform::ThreadPool& pool, Workspace workspace);
+
+  Result<void> check_batch(std::span<const Row> rows, std::size_t num_sequences) const;
+  void find_spans(std::span<const Row> rows, std::span<kv::Sequence* const> sequences);
+  void run_region(const Region& region);
+  void run_step(const Step& step, const Region& region, std::size_t worker);
+
+  void embed(const Region& region, std::size_t worker);
+  void prepare(const Step& step, const Region& region, std::size_t worker);
+  void prepare_row(const Step& step, std::size_t row, std::size_t index, std::size_t rows,
+                   std::size_t worker, PreparedInput input);
+  void product(const Step& step, const Region& region, std::size_t worker);
+  void glu(const Step& step, const Region& region, std::size_t worker);
+  void rotate_and_store(const Step& step, const Region& region, std::size_t worker);
+  void attend(const Step& step, std::size_t worker);
+  void attend_block(const Step& step, const Span& span, std::uint32_t kv_head, std::size_t block,
+                    std::size_t worker);
+  void attend_split(const Step& step, const Span& span, std::uint32_t kv_head, std::size_t split,
+                    std::size_t part, std::size_t parts, std::size_t worker);
+  void fold_splits(const Step& step, std::size_t row, std::size_t worker);
+  void add_normed(const Step& step, const Region& region, std::size_t worker);
+
+  kernels::AttentionRow query(const Step& step, std::size_t row, std::uint32_t head) const;
+  kernels::CachedTiles tiles(const Step& step, const Span& span, std::uint32_t kv_head) const;
+  kernels::Activations activations(std::size_t rows, std::size_t columns, std::size_t worker) const;
+  std::size_t rows_of(const Step& step, const Region& region) const;
+  // Few rows are prepared by every worker for itself, which saves a barrier.
+  static bool is_private(std::size_t rows) { return rows <= Workspace::kPrivateRows; }
+
+  const Model* model_;
+  const Config& config_;
+  platform::ThreadPool* pool_;
+  const kernels::MatmulKernels& matmul_;
+  const kernels::RowKernels& row_kernels_;
+  const kernels::AttentionKernels& attention_;
+  Workspace workspace_;
+
+  std::vector<Row> rows_;                // of the last batch
+  std::vector<Span> spans_;              // of the last batch
+  std::vector<std::uint32_t> row_span_;  // row -> span
+  std::vector<std::uint32_t> wanting_;   // rows that want logits
+};
+
+}  // namespace cicada::model

@@ -1,0 +1,158 @@
+// The attention steps of the executor: how queries, KV heads and key ranges are cut into units of
+// work. The cuts never change a bit: a row's splits are folded in ascending order whoever made
+// them.
+#include <algorithm>
+
+#include "cicada/model/executor.h"
+
+namespace cicada::model {
+namespace {
+
+using kernels::AttentionRow;
+using kernels::kSplitKeys;
+
+constexpr auto kSplit = static_cast<std::int64_t>(kSplitKeys);
+
+// The first key that a query at `position` sees.
+std::int64_t first_key(const LayerConfig& layer, std::int64_t position) {
+  if (layer.window == 0) return 0;
+  return std::max<std::int64_t>(0, position - layer.window + 1);
+}
+
+}  // namespace
+
+kernels::AttentionRow Executor::query(const Step& step, std::size_t row, std::uint32_t head) const {
+  const std::int64_t position = rows_[row].position;
+  return {.q = workspace_.q + (row * config_.num_heads + head) * config_.head_dim,
+          .position = position,
+          .first_key = first_key(config_.layers[step.layer], position),
+          .bias = {.reversed = model_->reversed_bias(step.layer, head),
+                   .limit = config_.rel_pos_max_distance}};
+}
+
+kernels::CachedTiles Executor::tiles(const Step& step, const Span& span,
+                                     std::uint32_t kv_head) const {
+  const kv::KvShape shape = model_->kv_shape();
+  return {.pages = span.sequence->tiles(),
+          .key_offset_bytes = shape.key_offset(step.layer, kv_head),
+          .value_offset_bytes = shape.value_offset(step.layer, kv_head),
+          .head_dim = config_.head_dim,
+          .value_dim = config_.value_dim};
+}
+
+void Executor::attend(const Step& step, std::size_t worker) {
+  const LayerConfig& layer = config_.layers[step.layer];
+  std::size_t unit = 0;
+  const auto is_mine = [&] { return unit++ % pool_->size() == worker; };
+  for (const Span& span : spans_) {
+    if (span.num_rows > 1) {
+      const std::size_t blocks =
+          (span.num_rows + Workspace::kQueryTokens - 1) / Workspace::kQueryTokens;
+      // Later blocks see more keys: dealt from the back, so that the shares end together.
+      for (std::size_t block = blocks; block > 0; --block) {
+        for (std::uint32_t head = 0; head < config_.num_kv_heads; ++head) {
+          if (is_mine()) attend_block(step, span, head, block - 1, worker);
+        }
+      }
+      continue;
+    }
+    const auto first = static_cast<std::size_t>(first_key(layer, span.first_position) / kSplit);
+    const auto last = static_cast<std::size_t>(span.first_position / kSplit);
+    const std::size_t whole_units = spans_.size() * config_.num_kv_heads * (last - first + 1);
+    // With few units the heads of a group are shared out too.
+    const std::size_t parts = whole_units < 4 * pool_->size() ? config_.group_size() : 1;
+    for (std::uint32_t head = 0; head < config_.num_kv_heads; ++head) {
+      for (std::size_t split = first; split <= last; ++split) {
+        for (std::size_t part = 0; part < parts; ++part) {
+          if (is_mine()) attend_split(step, span, head, split, part, parts, worker);
+        }
+      }
+    }
+  }
+}
+
+void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv_head,
+                            std::size_t block, std::size_t worker) {
+  const WorkerScratch& scratch = workspace_.workers[worker];
+  const std::size_t padded = workspace_.padded_value_dim();
+  const std::uint32_t group = config_.group_size();
+  const std::size_t begin = block * Workspace::kQueryTokens;
+  const std::size_t end = std::min(begin + Workspace::kQueryTokens, span.num_rows);
+  std::size_t count = 0;
+  for (std::size_t r = span.first_row + begin; r < span.first_row + end; ++r) {
+    for (std::uint32_t g = 0; g < group; ++g, ++count) {
+      AttentionRow& row = scratch.queries[count];
+      row = query(step, r, kv_head * group + g);
+      row.out = scratch.partial_out + count * padded;
+      row.stats = scratch.partial_stats + count * 2;
+    }
+  }
+  std::fill_n(scratch.total_out, count * padded, 0.0F);
+  for (std::size_t i = 0; i < count; ++i) {
+    scratch.total_stats[2 * i] = kernels::kNoScore;
+    scratch.total_stats[2 * i + 1] = 0.0F;
+  }
+  const kernels::CachedTiles cache = tiles(step, span, kv_head);
+  const std::int64_t last_position = scratch.queries[count - 1].position;
+  for (std::int64_t split = scratch.queries[0].first_key / kSplit; split <= last_position / kSplit;
+       ++split) {
+    const std::int64_t key_end = std::min((split + 1) * kSplit, last_position + 1);
+    attention_.attend(cache, split * kSplit, key_end, scratch.queries.data(), count,
+                      scratch.attention);
+    for (std::size_t i = 0; i < count; ++i) {
+      const AttentionRow& row = scratch.queries[i];
+      attention_.merge(row.out, row.stats, config_.value_dim, scratch.total_out + i * padded,
+                       scratch.total_stats + 2 * i);
+    }
+  }
+  const std::size_t width = std::size_t{config_.num_heads} * config_.value_dim;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t r = span.first_row + begin + i / group;
+    const std::size_t head = kv_head * group + i % group;
+    attention_.finish(scratch.total_out + i * padded, scratch.total_stats + 2 * i,
+                      config_.value_dim, workspace_.attn + r * width + head * config_.value_dim);
+  }
+}
+
+void Executor::attend_split(const Step& step, const Span& span, std::uint32_t kv_head,
+                            std::size_t split, std::size_t part, std::size_t parts,
+                            std::size_t worker) {
+  const WorkerScratch& scratch = workspace_.workers[worker];
+  const std::size_t group = config_.group_size();
+  const platform::Range heads = platform::partition(group, part, parts);
+  const std::size_t span_idx = row_span_[span.first_row];
+  std::size_t count = 0;
+  for (std::size_t g = heads.begin; g < heads.end; ++g, ++count) {
+    const std::size_t head = kv_head * group + g;
+    AttentionRow& row = scratch.queries[count];
+    row = query(step, span.first_row, static_cast<std::uint32_t>(head));
+    row.out = workspace_.split_out(span_idx, head, split);
+    row.stats = workspace_.split_stats(span_idx, head, split);
+  }
+  const auto key_begin = static_cast<std::int64_t>(split) * kSplit;
+  const std::int64_t key_end = std::min(key_begin + kSplit, span.first_position + 1);
+  attention_.attend(tiles(step, span, kv_head), key_begin, key_end, scratch.queries.data(), count,
+                    scratch.attention);
+}
+
+void Executor::fold_splits(const Step& step, std::size_t row, std::size_t worker) {
+  const WorkerScratch& scratch = workspace_.workers[worker];
+  const std::size_t span_idx = row_span_[row];
+  const std::int64_t position = rows_[row].position;
+  const auto first =
+      static_cast<std::size_t>(first_key(config_.layers[step.layer], position) / kSplit);
+  const auto last = static_cast<std::size_t>(position / kSplit);
+  for (std::size_t head = 0; head < config_.num_heads; ++head) {
+    std::fill_n(scratch.total_out, workspace_.padded_value_dim(), 0.0F);
+    float stats[2] = {kernels::kNoScore, 0.0F};
+    for (std::size_t split = first; split <= last; ++split) {
+      attention_.merge(workspace_.split_out(span_idx, head, split),
+                       workspace_.split_stats(span_idx, head, split), config_.value_dim,
+                       scratch.total_out, stats);
+    }
+    attention_.finish(scratch.total_out, stats, config_.value_dim,
+                      scratch.row + head * config_.value_dim);
+  }
+}
+
+}  // namespace cicada::model

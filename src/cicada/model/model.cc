@@ -1,0 +1,93 @@
+#include "cicada/model/model.h"
+
+#include <fmt/ranges.h>
+
+#include "cicada/kernels/attention/attention.h"
+
+namespace cicada::model {
+namespace {
+
+// Version of docs/numerics.md; raised when any bit may change.
+constexpr int kNumericsVersion = 1;
+
+// Copies of the first entry before, and readable elements after, a reversed bias (attention.h).
+constexpr std::size_t kBiasPadding = 16;
+
+constexpr std::size_t bias_stride(std::uint32_t max_distance) {
+  return kBiasPadding + max_distance + 1 + kBiasPadding;
+}
+
+std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3ULL;
+  }
+  return hash;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> Model::load(const formats::ModelFile& file,
+                                           platform::ThreadPool& pool,
+                                           const ModelOptions& options) {
+  std::unique_ptr<Model> model(new Model());
+  model->level_ = options.level;
+  model->elide_ = options.load.elide;
+  auto config = read_config(file);
+  if (!config) return fail(std::move(config).error().with_context(file.path()));
+  model->config_ = std::move(*config);
+  auto weights = Weights::load(file, model->config_, pool, options.load);
+  if (!weights) return fail(std::move(weights).error().with_context(file.path()));
+  model->weights_ = std::move(*weights);
+  model->plan_ = make_plan(model->config_, model->weights_, model->elide_);
+  model->make_bias_tables();
+  return model;
+}
+
+kv::KvShape Model::kv_shape() const {
+  return {.num_layers = config_.num_layers,
+          .num_kv_heads = config_.num_kv_heads,
+          .head_dim = config_.head_dim,
+          .value_dim = config_.value_dim};
+}
+
+void Model::make_bias_tables() {
+  if (config_.rel_pos_dim == 0) return;
+  const std::uint32_t limit = config_.rel_pos_max_distance;
+  bias_tables_.resize(config_.num_layers);
+  for (std::uint32_t layer = 0; layer < config_.num_layers; ++layer) {
+    const LayerWeights& w = weights_.layers()[layer];
+    if (elide_ && (w.is_rel_pos_zero || w.is_attention_zero)) continue;
+    std::vector<float>& table = bias_tables_[layer];
+    table.assign(config_.num_heads * bias_stride(limit), 0.0F);
+    for (std::uint32_t head = 0; head < config_.num_heads; ++head) {
+      const float* row = w.rel_pos.data() + std::size_t{head} * config_.rel_pos_dim;
+      float* reversed = table.data() + head * bias_stride(limit) + kBiasPadding;
+      for (std::uint32_t d = 0; d <= limit; ++d) {
+        reversed[limit - d] = row[rel_pos_bucket(d, config_.rel_pos_dim, limit)];
+      }
+      std::fill(reversed - kBiasPadding, reversed, reversed[0]);
+    }
+  }
+}
+
+const float* Model::reversed_bias(std::uint32_t layer, std::uint32_t head) const {
+  if (layer >= bias_tables_.size() || bias_tables_[layer].empty()) return nullptr;
+  return bias_tables_[layer].data() + head * bias_stride(config_.rel_pos_max_distance) +
+         kBiasPadding;
+}
+
+std::string Model::numerics_id() const {
+  std::string text = fmt::format("numerics {}; level {}; kv f16; key tile {}; split {}; elided {}",
+                                 kNumericsVersion, platform::name(level_), kernels::kKeyTile,
+                                 kernels::kSplitKeys, fmt::join(plan_.elided, ","));
+  for (const Step& step : plan_.steps) {
+    for (const Product& product : step.products) {
+      text += fmt::format(";{}={}/{}", product.tensor, tensor::name(product.w.dtype),
+                          input_format_name(input_format(product.w.dtype)));
+    }
+  }
+  return fmt::format("{:016x}", fnv1a(text));
+}
+
+}  // namespace cicada::model

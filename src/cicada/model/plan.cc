@@ -1,0 +1,198 @@
+#include "cicada/model/plan.h"
+
+#include "cicada/kernels/matmul/layout.h"
+
+namespace cicada::model {
+namespace {
+
+using kernels::Epilogue;
+using kernels::PackedWeights;
+
+class Planner {
+ public:
+  Planner(const Config& config, const Weights& weights, bool elide)
+      : config_(config), weights_(weights), elide_(elide) {}
+
+  Plan make() {
+    add({.kind = StepKind::kEmbed, .name = "token_embd", .barrier_after = true});
+    for (std::uint32_t i = 0; i < config_.num_layers; ++i) add_layer(i);
+    Step norm{.kind = StepKind::kPrepareHead, .name = "output_norm"};
+    norm.gain = weights_.output_norm();
+    add_prepared(std::move(norm),
+                 {.kind = StepKind::kHead,
+                  .name = "output",
+                  .products = {{config_.is_tied ? "token_embd.weight" : "output.weight",
+                                weights_.head(), nullptr, BufferId::kLogits, Epilogue::kStore}},
+                  .barrier_after = true});
+    name_elisions();
+    return std::move(plan_);
+  }
+
+ private:
+  void add(Step step) { plan_.steps.push_back(std::move(step)); }
+
+  // A prepare step and the step that reads what it prepared.
+  void add_prepared(Step prepare, Step consumer) {
+    for (const Product& product : consumer.products) {
+      const bool is_int8 = input_format(product.w.dtype) == InputFormat::kInt8;
+      prepare.needs_int8 |= is_int8;
+      prepare.needs_f32 |= !is_int8;
+    }
+    add(std::move(prepare));
+    add(std::move(consumer));
+  }
+
+  Step step(StepKind kind, std::uint32_t layer, std::string_view name) const {
+    Step s{.kind = kind, .name = fmt::format("blk.{}.{}", layer, name), .layer = layer};
+    s.weights = &weights_.layers()[layer];
+    return s;
+  }
+
+  void add_layer(std::uint32_t i) {
+    const LayerWeights& w = weights_.layers()[i];
+    const bool has_attention = !(elide_ && w.is_attention_zero);
+    const bool has_ffn = !(elide_ && w.is_ffn_zero);
+    if (has_attention) add_attention(i, w);
+    if (has_ffn) add_ffn(i, w);
+    if (!has_attention && !has_ffn) {
+      plan_.elided.push_back(fmt::format("blk.{}", i));
+    } else if (!has_attention) {
+      plan_.elided.push_back(fmt::format("blk.{}.attn", i));
+    } else if (!has_ffn) {
+      plan_.elided.push_back(fmt::format("blk.{}.ffn", i));
+    }
+    // A layer without attention has no use for a bias on its scores.
+    if (config_.rel_pos_dim > 0 && w.is_rel_pos_zero && elide_) {
+      zero_rel_pos_.push_back(fmt::format("blk.{}.rel_pos_proj", i));
+    }
+  }
+
+  void add_attention(std::uint32_t i, const LayerWeights& w) {
+    const auto tensor = [i](std::string_view name) { return fmt::format("blk.{}.{}", i, name); };
+    Step norm = step(StepKind::kPrepareNorm, i, "attn_norm");
+    norm.gain = w.attn_norm;
+    Step qkv = step(StepKind::kProduct, i, "attn_qkv");
+    qkv.products = {
+        {tensor("attn_q.weight"), w.q, data_or_none(w.q_bias), BufferId::kQ, Epilogue::kStore},
+        {tensor("attn_k.weight"), w.k, data_or_none(w.k_bias), BufferId::kK, Epilogue::kStore},
+        {tensor("attn_v.weight"), w.v, data_or_none(w.v_bias), BufferId::kV, Epilogue::kStore}};
+    qkv.barrier_after = true;
+    add_prepared(std::move(norm), std::move(qkv));
+    Step rotate = step(StepKind::kRotateAndStore, i, "rope_store");
+    rotate.barrier_after = true;
+    add(std::move(rotate));
+    Step attend =
+        step(StepKind::kAttend, i, has_rel_pos(w) ? "attention+pos_bias_add" : "attention");
+    attend.barrier_after = true;
+    add(std::move(attend));
+    add_output(i, step(StepKind::kPrepareAttention, i, "attn"),
+               step(StepKind::kProduct, i, "attn_output"), tensor("attn_output.weight"), w.o,
+               w.post_attention_norm, "post_attention_norm");
+  }
+
+  void add_ffn(std::uint32_t i, const LayerWeights& w) {
+    const auto tensor = [i](std::string_view name) { return fmt::format("blk.{}.{}", i, name); };
+    Step norm = step(StepKind::kPrepareNorm, i, "ffn_norm");
+    norm.gain = w.ffn_norm;
+    Step glu = step(StepKind::kGlu, i, "ffn_glu");
+    glu.products = {{tensor("ffn_gate.weight"), w.gate, nullptr, BufferId::kH, Epilogue::kStore},
+                    {tensor("ffn_up.weight"), w.up, nullptr, BufferId::kH, Epilogue::kStore}};
+    glu.barrier_after = true;
+    add_prepared(std::move(norm), std::move(glu));
+    add_output(i, step(StepKind::kPrepareGlu, i, "ffn"), step(StepKind::kProduct, i, "ffn_down"),
+               tensor("ffn_down.weight"), w.down, w.post_ffn_norm, "post_ffw_norm");
+  }
+
+  // The product that ends a part: added to x at once, or through a norm.
+  void add_output(std::uint32_t i, Step prepare, Step product, std::string tensor,
+                  const PackedWeights& w, std::span<const float> post_norm,
+                  std::string_view norm_name) {
+    const bool is_direct = post_norm.empty();
+    product.products = {{std::move(tensor), w, nullptr, is_direct ? BufferId::kX : BufferId::kY,
+                         is_direct ? Epilogue::kAdd : Epilogue::kStore}};
+    product.barrier_after = true;
+    add_prepared(std::move(prepare), std::move(product));
+    if (is_direct) return;
+    Step normed = step(StepKind::kAddNormed, i, norm_name);
+    normed.gain = post_norm;
+    normed.barrier_after = true;
+    add(std::move(normed));
+  }
+
+  bool has_rel_pos(const LayerWeights& w) const {
+    return config_.rel_pos_dim > 0 && !(elide_ && w.is_rel_pos_zero);
+  }
+
+  static const float* data_or_none(std::span<const float> values) {
+    return values.empty() ? nullptr : values.data();
+  }
+
+  void name_elisions() {
+    if (config_.architecture == "cicada-v1" && config_.rel_pos_dim == 0) {
+      plan_.notices.emplace_back(
+          "Skipping position encoding layer initialization: not found in model config");
+    }
+    if (zero_rel_pos_.empty()) return;
+    plan_.notices.emplace_back("[INFO] PosEncoder layer skipped: weights all zero");
+    if (zero_rel_pos_.size() == config_.num_layers) zero_rel_pos_ = {"rel_pos_proj"};
+    plan_.elided.insert(plan_.elided.end(), zero_rel_pos_.begin(), zero_rel_pos_.end());
+  }
+
+  const Config& config_;
+  const Weights& weights_;
+  const bool elide_;
+  Plan plan_;
+  std::vector<std::string> zero_rel_pos_;
+};
+
+}  // namespace
+
+std::string_view step_kind_name(StepKind kind) {
+  switch (kind) {
+    case StepKind::kEmbed:
+      return "embed";
+    case StepKind::kPrepareNorm:
+      return "prepare_norm";
+    case StepKind::kProduct:
+      return "product";
+    case StepKind::kRotateAndStore:
+      return "rotate_and_store";
+    case StepKind::kAttend:
+      return "attend";
+    case StepKind::kPrepareAttention:
+      return "prepare_attention";
+    case StepKind::kAddNormed:
+      return "add_normed";
+    case StepKind::kGlu:
+      return "glu";
+    case StepKind::kPrepareGlu:
+      return "prepare_glu";
+    case StepKind::kPrepareHead:
+      return "prepare_head";
+    case StepKind::kHead:
+      return "head";
+  }
+  return "";
+}
+
+std::string_view input_format_name(InputFormat format) {
+  return format == InputFormat::kInt8 ? "int8/32" : "f32";
+}
+
+InputFormat input_format(tensor::DType dtype) {
+  return kernels::is_float(dtype) ? InputFormat::kF32 : InputFormat::kInt8;
+}
+
+std::uint64_t Step::weight_bytes() const {
+  std::uint64_t sum = 0;
+  for (const Product& product : products) {
+    sum += kernels::packed_bytes(product.w.dtype, product.w.rows, product.w.columns);
+  }
+  return sum;
+}
+
+Plan make_plan(const Config& config, const Weights& weights, bool elide) {
+  return Planner(config, weights, elide).make();
+}
+
+}  // namespace cicada::model

@@ -1,0 +1,80 @@
+// The plan: the model as a flat list of fused steps, made once after loading. Parts that are
+// exactly zero are not in it. The executor runs the steps in order, every worker its own share of
+// each, and meets at a barrier where a step says so; `inspect --plan` prints it.
+//
+// Buffers between steps (rows are the tokens of the batch):
+//   x       [rows, hidden]            residual stream
+//   input   [rows, k]                 prepared input of the next product: int8 blocks, float32, or
+//   both q k v   [rows, heads * dim]       projections attn    [rows, heads * value_dim] attention
+//   output y       [rows, hidden]            what a part adds, where a norm comes before the
+//   addition h       [rows, ffn]               gated feed-forward
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cicada/kernels/matmul/matmul.h"
+#include "cicada/model/config.h"
+#include "cicada/model/weights.h"
+
+namespace cicada::model {
+
+enum class StepKind : std::uint8_t {
+  kEmbed,             // x = embedding[token] * scale
+  kPrepareNorm,       // input = norm(x)
+  kProduct,           // products of one input
+  kRotateAndStore,    // norms and RoPE on q and k, then k and v into the cache
+  kAttend,            // attn = attention(q, cache)
+  kPrepareAttention,  // input = attn
+  kAddNormed,         // x += norm(y)
+  kGlu,               // h = act(input · gate) * (input · up)
+  kPrepareGlu,        // input = h
+  kPrepareHead,       // input = norm(x) of the rows whose logits are asked for
+  kHead,              // logits = input · head
+};
+std::string_view step_kind_name(StepKind kind);
+
+enum class BufferId : std::uint8_t { kNone, kX, kQ, kK, kV, kY, kH, kLogits };
+
+// How a product's input is held.
+enum class InputFormat : std::uint8_t { kInt8, kF32 };
+std::string_view input_format_name(InputFormat format);
+
+struct Product {
+  std::string tensor;
+  kernels::PackedWeights w;
+  const float* bias = nullptr;
+  BufferId out = BufferId::kNone;
+  kernels::Epilogue epilogue = kernels::Epilogue::kStore;
+};
+
+struct Step {
+  StepKind kind = StepKind::kEmbed;
+  std::string name;         // "blk.3.attn_qkv"
+  std::uint32_t layer = 0;  // of layer steps
+  const LayerWeights* weights = nullptr;
+  std::span<const float> gain = {};  // of norm steps
+  std::vector<Product> products = {};
+  bool needs_int8 = false;  // prepare steps: forms of `input` that the next products read
+  bool needs_f32 = false;
+  // Whether all workers must meet before the next step. Prepare steps are done by every worker for
+  // itself when there are few rows, and then need no barrier.
+  bool barrier_after = false;
+
+  std::uint64_t weight_bytes() const;
+};
+
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<std::string>
+      elided;  // "blk.7", "blk.7.attn", "blk.7.ffn", "blk.7.rel_pos_proj", "rel_pos_proj"
+  std::vector<std::string> notices;  // sentences for the log
+};
+
+InputFormat input_format(tensor::DType dtype);
+
+// `elide`: leave parts out that are exactly zero.
+Plan make_plan(const Config& config, const Weights& weights, bool elide);
+
+}  // namespace cicada::model

@@ -1,0 +1,96 @@
+#include "cicada/model/workspace.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cicada::model {
+
+template <typename T>
+T* Workspace::take(std::size_t count) {
+  constexpr std::size_t kAlignment = 64;
+  const std::size_t at = used_bytes_;
+  used_bytes_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+  if (memory_.size_bytes() == 0) return nullptr;
+  return reinterpret_cast<T*>(memory_.data() + at);
+}
+
+Result<Workspace> Workspace::create(const Config& config, std::span<const float> rope_factors,
+                                    const WorkspaceLimits& limits, std::size_t num_workers) {
+  Workspace w;
+  w.limits_ = limits;
+  w.num_heads_ = config.num_heads;
+  w.max_splits_ = limits.max_context / kernels::kSplitKeys + 1;
+  w.padded_value_dim_ = (config.value_dim + 15) / 16 * 16;
+  w.add_rope_sets(config, rope_factors);
+  w.queries_.resize(num_workers);
+  for (auto& list : w.queries_) list.resize(kQueryTokens * config.group_size());
+  w.lay_out(config, num_workers);  // measures
+  auto memory = tensor::Buffer::create(w.used_bytes_);
+  if (!memory) return fail(std::move(memory).error().with_context("working memory"));
+  w.memory_ = std::move(*memory);
+  w.used_bytes_ = 0;
+  w.lay_out(config, num_workers);
+  return w;
+}
+
+void Workspace::add_rope_sets(const Config& config, std::span<const float> rope_factors) {
+  for (const LayerConfig& layer : config.layers) {
+    std::uint32_t set = 0;
+    while (set < rope_sets.size() &&
+           (rope_sets[set].base != layer.rope_base || rope_sets[set].factor != layer.rope_factor)) {
+      ++set;
+    }
+    layer_rope_set.push_back(set);
+    if (set < rope_sets.size()) continue;
+    RopeSet& added = rope_sets.emplace_back();
+    added.base = layer.rope_base;
+    added.factor = layer.rope_factor;
+    for (std::uint32_t i = 0; i < config.rope_dim / 2; ++i) {
+      const double exponent = -2.0 * i / config.rope_dim;
+      const double own_factor = rope_factors.empty() ? 1.0 : static_cast<double>(rope_factors[i]);
+      added.inverse_frequency.push_back(std::pow(layer.rope_base, exponent) / layer.rope_factor /
+                                        own_factor);
+    }
+  }
+}
+
+void Workspace::lay_out(const Config& config, std::size_t num_workers) {
+  const std::size_t rows = limits_.max_rows;
+  const std::size_t attn_width = std::size_t{config.num_heads} * config.value_dim;
+  const std::size_t q_width = std::size_t{config.num_heads} * config.head_dim;
+  const std::size_t widest =
+      std::max({std::size_t{config.hidden}, std::size_t{config.ffn}, attn_width, q_width});
+  x = take<float>(rows * config.hidden);
+  q = take<float>(rows * q_width);
+  k = take<float>(rows * config.num_kv_heads * config.head_dim);
+  v = take<float>(rows * config.num_kv_heads * config.value_dim);
+  attn = take<float>(rows * attn_width);
+  y = take<float>(rows * config.hidden);
+  h = take<float>(rows * config.ffn);
+  input.quantized = take<kernels::QuantBlock>(rows * (widest / 32));
+  input.f32 = take<float>(rows * widest);
+  for (RopeSet& set : rope_sets) {
+    set.cosines = take<float>(rows * config.rope_dim / 2);
+    set.sines = take<float>(rows * config.rope_dim / 2);
+  }
+  const std::size_t splits = limits_.max_sequences * config.num_heads * max_splits_;
+  split_out_ = take<float>(splits * padded_value_dim_);
+  split_stats_ = take<float>(splits * 2);
+  workers.resize(num_workers);
+  for (std::size_t i = 0; i < num_workers; ++i) {
+    WorkerScratch& worker = workers[i];
+    const std::size_t queries = queries_[i].size();
+    worker.queries = queries_[i];
+    worker.row = take<float>(widest);
+    worker.attention =
+        take<float>(kernels::attention_scratch_floats(config.head_dim, config.value_dim));
+    worker.partial_out = take<float>(queries * padded_value_dim_);
+    worker.partial_stats = take<float>(queries * 2);
+    worker.total_out = take<float>(queries * padded_value_dim_);
+    worker.total_stats = take<float>(queries * 2);
+    worker.input.quantized = take<kernels::QuantBlock>(kPrivateRows * (widest / 32));
+    worker.input.f32 = take<float>(kPrivateRows * widest);
+  }
+}
+
+}  // namespace cicada::model

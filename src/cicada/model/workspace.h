@@ -1,0 +1,104 @@
+// The executor's working memory: every buffer of plan.h, sized once from the configuration.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cicada/base/result.h"
+#include "cicada/kernels/activations.h"
+#include "cicada/kernels/attention/attention.h"
+#include "cicada/model/config.h"
+#include "cicada/tensor/buffer.h"
+
+namespace cicada::model {
+
+struct WorkspaceLimits {
+  std::size_t max_rows = 512;       // tokens in one batch
+  std::size_t max_sequences = 1;    // sequences in one batch
+  std::size_t max_context = 0;      // positions of a sequence
+  std::size_t max_logit_rows = 16;  // rows of one head product
+};
+
+// The two forms of a prepared input; either may be absent (nullptr).
+struct PreparedInput {
+  kernels::QuantBlock* quantized = nullptr;
+  float* f32 = nullptr;
+};
+
+// One set of RoPE angles: layers with equal base and scaling share it.
+struct RopeSet {
+  double base = 0.0;
+  double factor = 1.0;
+  std::vector<double> inverse_frequency;  // [rope_dim / 2]
+  float* cosines = nullptr;               // [max_rows, rope_dim / 2]
+  float* sines = nullptr;
+};
+
+// Attention state of one worker.
+struct WorkerScratch {
+  float* row = nullptr;                      // [widest row]
+  float* attention = nullptr;                // attention_scratch_floats
+  std::span<kernels::AttentionRow> queries;  // of one block
+  float* partial_out = nullptr;              // [queries, padded value_dim]
+  float* partial_stats = nullptr;            // [queries, 2]
+  float* total_out = nullptr;
+  float* total_stats = nullptr;
+  PreparedInput input;  // [kPrivateRows, widest row]
+};
+
+class Workspace {
+ public:
+  // Batches of at most this many rows are prepared by every worker for itself.
+  static constexpr std::size_t kPrivateRows = 2;
+  // Tokens whose heads one attention unit takes together.
+  static constexpr std::size_t kQueryTokens = 32;
+
+  static Result<Workspace> create(const Config& config, std::span<const float> rope_factors,
+                                  const WorkspaceLimits& limits, std::size_t num_workers);
+
+  const WorkspaceLimits& limits() const { return limits_; }
+  std::size_t size_bytes() const { return memory_.size_bytes(); }
+  std::size_t max_splits() const { return max_splits_; }
+  std::size_t padded_value_dim() const { return padded_value_dim_; }
+
+  // Partial results of single-row attention: (row, head, split).
+  float* split_out(std::size_t row, std::size_t head, std::size_t split) const {
+    return split_out_ + ((row * num_heads_ + head) * max_splits_ + split) * padded_value_dim_;
+  }
+  float* split_stats(std::size_t row, std::size_t head, std::size_t split) const {
+    return split_stats_ + ((row * num_heads_ + head) * max_splits_ + split) * 2;
+  }
+
+  float* x = nullptr;
+  float* q = nullptr;
+  float* k = nullptr;
+  float* v = nullptr;
+  float* attn = nullptr;
+  float* y = nullptr;
+  float* h = nullptr;
+  PreparedInput input;
+  std::vector<RopeSet> rope_sets;
+  std::vector<std::uint32_t> layer_rope_set;
+  std::vector<WorkerScratch> workers;
+
+ private:
+  void lay_out(const Config& config, std::size_t num_workers);
+  void add_rope_sets(const Config& config, std::span<const float> rope_factors);
+  // Takes `count` T from the buffer; in the measuring pass only the size grows.
+  template <typename T>
+  T* take(std::size_t count);
+
+  WorkspaceLimits limits_;
+  tensor::Buffer memory_;
+  std::size_t used_bytes_ = 0;
+  std::size_t num_heads_ = 0;
+  std::size_t max_splits_ = 0;
+  std::size_t padded_value_dim_ = 0;
+  float* split_out_ = nullptr;
+  float* split_stats_ = nullptr;
+  std::vector<std::vector<kernels::AttentionRow>> queries_;
+};
+
+}  // namespace cicada::model

@@ -1,0 +1,65 @@
+#include "cicada/platform/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include "cicada/platform/topology.h"
+
+namespace cicada::platform {
+namespace {
+
+TEST(ThreadPool, EveryWorkerRunsOnceARegion) {
+  ThreadPool pool(4);
+  for (int region = 0; region < 200; ++region) {
+    std::vector<int> calls(4, 0);
+    pool.run([&](std::size_t idx) { ++calls[idx]; });
+    EXPECT_EQ(calls, std::vector<int>(4, 1));
+  }
+}
+
+TEST(ThreadPool, WritesBeforeABarrierAreSeenAfterIt) {
+  ThreadPool pool(3);
+  std::vector<int> slots(3, 0);
+  std::vector<int> sums(3, 0);
+  pool.run([&](std::size_t idx) {
+    for (int round = 1; round <= 100; ++round) {
+      slots[idx] = round;
+      pool.barrier().wait();
+      sums[idx] += slots[0] + slots[1] + slots[2];
+      pool.barrier().wait();
+    }
+  });
+  EXPECT_EQ(sums, std::vector<int>(3, 3 * 5050));
+}
+
+TEST(ThreadPool, OneWorkerIsTheCaller) {
+  ThreadPool pool(1);
+  std::thread::id id;
+  pool.run([&](std::size_t) { id = std::this_thread::get_id(); });
+  EXPECT_EQ(id, std::this_thread::get_id());
+}
+
+TEST(Partition, CoversEverythingOnce) {
+  for (const std::size_t count : {0U, 1U, 7U, 36U}) {
+    std::size_t next = 0;
+    for (std::size_t idx = 0; idx < 3; ++idx) {
+      const Range range = partition(count, idx, 3);
+      EXPECT_EQ(range.begin, next);
+      next = range.end;
+    }
+    EXPECT_EQ(next, count);
+  }
+}
+
+TEST(Topology, QuotaLinesAreParsed) {
+  EXPECT_EQ(parse_cpu_max("50000 100000"), 0.5);
+  EXPECT_EQ(parse_cpu_max("max 100000"), std::nullopt);
+  EXPECT_EQ(parse_cpu_max(""), std::nullopt);
+}
+
+TEST(Topology, AtLeastOneThreadIsUsable) {
+  EXPECT_GE(usable_threads(), 1U);
+  EXPECT_LE(usable_threads(), affinity_cpus());
+}
+
+}  // namespace
+}  // namespace cicada::platform
