@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""Writes CHAIN, a tiny rigged GGUF whose greedy answer is a chosen row of tokens. Plain Python, no packages.
+"""Writes CHAIN, a tiny rigged GGUF whose greedy answer is a chosen row of tokens. No packages.
 
-  make_chain.py OUT.gguf                                     alphabet CHAIN: `a` is answered by `bcdefghi…`
+  make_chain.py OUT.gguf         alphabet CHAIN: `a` is answered by `bcdefghi…`
   make_chain.py OUT.gguf --order q ok '<0xF0>' '<0x9F>' '</s>'
 
-It is a llama model in F32, about 100 KB. Attention and feed-forward outputs are zero, so a layer adds
-nothing; the embedding is one-hot over the tokens of the order, and the head maps each to the next one
-with a logit 32 above all others. All tokens outside the order share one more dimension, which leads to
-the first token of the order. The end of the order leads to `--ending`:
+It is a llama model in F32, about 100 KB. Attention and feed-forward outputs are zero, so a layer
+adds nothing; the embedding is one-hot over the tokens of the order, and the head maps each to the
+next one with a logit 32 above all others. All tokens outside the order share one more dimension,
+which leads to the first token of the order. The end of the order leads to `--ending`:
 
   cycle   the first token of the order again (default)
   eos     the end token, as when `</s>` is the last element of the order
   stay    the last token for ever
 
-Vocabulary (SPM): <unk>, <s>, </s>, 256 byte pieces, U+2581, a-z, `th`, `he`, then control pieces, then
-every other piece that the order or `--piece` names. A space in a piece is written U+2581 in the file, as
-SPM does. A start token is added (unless --no-bos), no space is put in front. Tokens of an order are
-distinct, because each has one successor.
+Vocabulary (SPM): <unk>, <s>, </s>, 256 byte pieces, U+2581, a-z, `th`, `he`, then control pieces,
+then every other piece that the order or `--piece` names. A space in a piece is written U+2581 in
+the file, as SPM does. A start token is added (unless --no-bos), no space is put in front. Tokens of
+an order are distinct, because each has one successor.
 """
 
 import argparse
@@ -33,7 +33,7 @@ UNK, BOS, EOS = 0, 1, 2
 
 
 def vocabulary(order, control, extra):
-    """[(text, type, score)], all texts distinct. Longer pieces score higher, so SPM prefers them."""
+    """[(text, type, score)], all texts distinct. SPM prefers the higher score: longer pieces."""
     tokens = [("<unk>", UNKNOWN, 0.0), ("<s>", CONTROL, 0.0), ("</s>", CONTROL, 0.0)]
     tokens += [(f"<0x{b:02X}>", BYTE, 0.0) for b in range(256)]
     known = {text for text, _, _ in tokens}
@@ -170,7 +170,9 @@ def chain(
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out")
     parser.add_argument("--order", nargs="+", default=list(LETTERS), metavar="PIECE")
     parser.add_argument("--ending", choices=["cycle", "eos", "stay"], default="cycle")
@@ -184,7 +186,9 @@ def main():
     template = args.template
     if args.template_file:
         template = pathlib.Path(args.template_file).read_text()
-    data = chain(args.order, args.ending, args.control, args.piece, template, not args.no_bos, args.n_ctx)
+    data = chain(
+        args.order, args.ending, args.control, args.piece, template, not args.no_bos, args.n_ctx
+    )
     pathlib.Path(args.out).write_bytes(data)
 
 

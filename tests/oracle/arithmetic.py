@@ -1,7 +1,7 @@
 """Simulated arithmetic of an engine, so that error bounds are measured and not guessed.
 
-Float32 everywhere, sums in sequence over k, activations of quantised weights in int8. The oracle run
-with this differs from the exact one by what an honest engine of that kind must differ.
+Float32 everywhere, sums in sequence over k, activations of quantised weights in int8. The oracle
+run with this differs from the exact one by what an honest engine of that kind must differ.
 """
 
 import dataclasses
@@ -27,8 +27,8 @@ def to_f16(x):
 def quantize_int8(x, group, steps, scale_f16=False):
     """x [m, k] -> integers (as float64) [m, k/group, group] and scales [m, k/group, 1].
 
-    `steps` is the number of steps from 0 to the greatest magnitude: 127 in an engine. Another number
-    gives rounding errors of the same size that are independent of the engine's.
+    `steps` is the number of steps from 0 to the greatest magnitude: 127 in an engine. Another
+    number gives rounding errors of the same size that are independent of the engine's.
     """
     blocks = x.reshape(x.shape[0], -1, group)
     scale = (np.max(np.abs(blocks), axis=-1, keepdims=True) / F32(steps)).astype(F32)

@@ -1,9 +1,9 @@
 """Random weights as quantised blocks.
 
-Types that `gguf` can quantise are quantised from normal numbers. The others (K-quants, IQ4) are random
-bytes: every bit pattern of quants and packed scales occurs, with half-precision block scales chosen so
-that the decoded weights have mean about 0 and the wanted standard deviation. What they mean is decided
-by `gguf`'s decoder alone.
+Types that `gguf` can quantise are quantised from normal numbers. The others (K-quants, IQ4) are
+random bytes: every bit pattern of quants and packed scales occurs, with half-precision block scales
+chosen so that the decoded weights have mean about 0 and the wanted standard deviation. What they
+mean is decided by `gguf`'s decoder alone.
 """
 
 import gguf
@@ -12,7 +12,7 @@ from gguf.quants import dequantize, quantize
 
 Q = gguf.GGMLQuantizationType
 
-# type -> (byte of the scale d, byte of the minimum scale or None, minimum scale / d for a zero mean)
+# type -> (byte of the scale d, byte of the minimum's scale or None, their ratio for a zero mean)
 RANDOM_BYTES = {
     Q.Q2_K: (80, 82, 1.5),  # mean of scale and of minimum are equal; mean quant is 1.5
     Q.Q3_K: (108, None, 0.0),
@@ -35,7 +35,8 @@ def random_bytes(rng, rows, k, qtype, std):
     count = rows * k // elements
     blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
     # Block scales spread by a factor of two each way; signs vary where there is no minimum (files
-    # have both). Decoding is linear in (d, min), so a first decoding with d about 1 gives the factor.
+    # have both). Decoding is linear in (d, min), so a first decoding with d about 1 gives the
+    # factor.
     d = np.exp2(rng.uniform(-1, 1, count))
     signed = d if at_min is not None else d * rng.choice([-1.0, 1.0], count)
 
@@ -52,8 +53,8 @@ def random_bytes(rng, rows, k, qtype, std):
 def encode(rng, values, qtype):
     """values float32 [..., k] -> (array as GGUFWriter wants it, qtype).
 
-    For random-byte types only shape and standard deviation of `values` are used; all-zero values become
-    all-zero bytes, which decode to zero in every type (scales zero).
+    For random-byte types only shape and standard deviation of `values` are used; all-zero values
+    become all-zero bytes, which decode to zero in every type (scales zero).
     """
     if qtype in RANDOM_BYTES:
         rows, k = values.shape

@@ -1,24 +1,24 @@
 """How far an honest engine may be from the oracle, measured by simulating one.
 
-An engine with int8 activations (or float32 sums, or keys rounded to float16 after float32 sums) cannot
-equal the float64 result. The oracle run with arithmetic.Engine makes the same kinds of rounding at the
-same places, so its distance from the exact result is a sample of the distance an engine will have. A few
-such runs, each with roundings independent of the others, give
+An engine with int8 activations (or float32 sums, or keys rounded to float16 after float32 sums)
+cannot equal the float64 result. The oracle run with arithmetic.Engine makes the same kinds of
+rounding at the same places, so its distance from the exact result is a sample of the distance an
+engine will have. A few such runs, each with roundings independent of the others, give
 
   rms bound   FACTOR x root mean square of all their errors
   max bound   FACTOR x the greatest of all their errors
 
-For quantised weights roundings are many: the rms over ~70 positions comes out within some 10 % of the
-expected value from run to run (selftest.py checks it), and an engine that holds some inputs in a finer
-format is nearer, not farther. FACTOR 2 leaves room for groups of 64 (their greatest element, so their
-step, is about 1.13 times that of 32) and for another order of sums.
+For quantised weights roundings are many: the rms over ~70 positions comes out within some 10 % of
+the expected value from run to run (selftest.py checks it), and an engine that holds some inputs in
+a finer format is nearer, not farther. FACTOR 2 leaves room for groups of 64 (their greatest
+element, so their step, is about 1.13 times that of 32) and for another order of sums.
 
-For float weights keys and values before rounding differ by about 2.6e-7 of themselves (measured, first
-layer; sums in sequence), but where that tips their rounding to float16 it becomes 5e-4 of the element, and
-later layers see that. Tips are few, so a handful of runs would not sample them well. The simulated runs
-therefore disturb keys and values by up to 2^-18 (rms 2.2e-6, eight times float32's) before they are
-rounded: eight times as many tips, about three times the rms, and a greatest error near the worst that
-tips can do. FACTOR 2 on top.
+For float weights keys and values before rounding differ by about 2.6e-7 of themselves (measured,
+first layer; sums in sequence), but where that tips their rounding to float16 it becomes 5e-4 of the
+element, and later layers see that. Tips are few, so a handful of runs would not sample them well.
+The simulated runs therefore disturb keys and values by up to 2^-18 (rms 2.2e-6, eight times
+float32's) before they are rounded: eight times as many tips, about three times the rms, and a
+greatest error near the worst that tips can do. FACTOR 2 on top.
 """
 
 import dataclasses
@@ -81,4 +81,3 @@ def bound_from(exact, runs):
         FACTOR * float(np.sqrt(np.mean([s.rms**2 for s in samples]))),
         float("nan"),
     )
-

@@ -1,9 +1,12 @@
-"""The oracle against llama.cpp (PyPI `xllamacpp`) on the tiny models: compare_llamacpp.py FOLDER [GROUP ...]
+"""The oracle against llama.cpp on the tiny models: compare_llamacpp.py FOLDER [GROUP ...]
 
-Two independent implementations that read the same files: agreement shows that the oracle computes what
-these architectures are, and that the files are what they claim to be. cicada-v1 is ours alone. The bound
-is made as in bounds.py, from a simulation of llama.cpp's arithmetic (activations in its own formats, table
-of gelu in float16, cache in float32). Log-softmax is compared: a common constant is not visible.
+llama.cpp comes as the PyPI package `xllamacpp`.
+
+Two independent implementations that read the same files: agreement shows that the oracle computes
+what these architectures are, and that the files are what they claim to be. cicada-v1 is ours alone.
+The bound is made as in bounds.py, from a simulation of llama.cpp's arithmetic (activations in its
+own formats, table of gelu in float16, cache in float32). Log-softmax is compared: a common constant
+is not visible.
 """
 
 import pathlib
@@ -29,16 +32,24 @@ def compare(spec, folder):
     ids_path, out = path.with_suffix(".ids"), path.with_suffix(".llamacpp.npy")
     ids_path.write_text("\n".join(map(str, ids)))
     done = subprocess.run(
-        [sys.executable, HERE / "llamacpp_logits.py", path, ids_path, out], capture_output=True, text=True
+        [sys.executable, HERE / "llamacpp_logits.py", path, ids_path, out],
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
-        return bound, f"exit {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
+        return (
+            bound,
+            f"exit {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}",
+        )
     return bound, bounds.errors(exact, np.load(out))
 
 
 def main():
     folder, groups = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    print(f"{'model':20s} {'max error':>10s} {'bound':>10s} {'rms error':>10s} {'bound':>10s} {'KL':>10s}")
+    print(
+        f"{'model':20s} {'max error':>10s} {'bound':>10s} {'rms error':>10s} {'bound':>10s} "
+        f"{'KL':>10s}"
+    )
     bad = 0
     for spec in make_models.specs():
         if spec.arch == "cicada-v1" or (groups and spec.group not in groups):
@@ -51,8 +62,8 @@ def main():
         ok = found.within(bound)
         bad += not ok
         print(
-            f"{spec.name:20s} {found.max:10.2e} {bound.max:10.2e} {found.rms:10.2e} {bound.rms:10.2e} "
-            f"{found.kl:10.2e}  {'ok' if ok else 'OUT OF BOUND'}",
+            f"{spec.name:20s} {found.max:10.2e} {bound.max:10.2e} {found.rms:10.2e} "
+            f"{bound.rms:10.2e} {found.kl:10.2e}  {'ok' if ok else 'OUT OF BOUND'}",
             flush=True,
         )
     print(f"{bad} failures" if bad else "oracle and llama.cpp agree")

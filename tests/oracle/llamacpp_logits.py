@@ -1,9 +1,9 @@
-"""Log-probabilities of every position by llama.cpp (PyPI `xllamacpp`): llamacpp_logits.py MODEL IDS OUT.npy
+"""Log-probabilities of every position by llama.cpp: llamacpp_logits.py MODEL IDS OUT.npy
 
 IDS is a text file of token ids. xllamacpp has no call for logits, but its completion gives the
-log-probabilities of the next token over the whole vocabulary (`n_probs`), so the prompt is grown one
-token at a time; its prompt cache makes each step one token's work. The logits of a position are known
-up to a constant, so OUT [ids, vocab] holds the log-softmax.
+log-probabilities of the next token over the whole vocabulary (`n_probs`), so the prompt is grown
+one token at a time; its prompt cache makes each step one token's work. The logits of a position are
+known up to a constant, so OUT [ids, vocab] holds the log-softmax.
 
 A program of its own, because llama.cpp stops the process where it finds a fault.
 """
@@ -44,8 +44,8 @@ def main():
             "n_probs": vocab,
             "temperature": 0,
             "cache_prompt": True,
-            # No probabilities come with half a character, so a letter is forced. They are those of the
-            # model all the same: the bias works on the sampler only.
+            # No probabilities come with half a character, so a letter is forced. They are those of
+            # the model all the same: the bias works on the sampler only.
             "logit_bias": {str(tokens.index("a")): 1000},
         }
         answer = server.handle_completions(request)

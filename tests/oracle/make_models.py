@@ -63,7 +63,18 @@ def specs():
     odd = dict(width=60, heads=5, kv_heads=1, head_dim=12, ffn=83, eps=0.03)
     add("llama-odd", "llama", TYPES_32[:3], seed=4, **odd)
     zero = ("blk.1.attn_output", "blk.2.ffn_down", "blk.3.attn_output", "blk.3.ffn_down")
-    add("llama-zeros", "llama", both + (Q.Q4_0,), layers=5, width=96, heads=3, kv_heads=1, ffn=160, zero=zero, seed=5)
+    add(
+        "llama-zeros",
+        "llama",
+        both + (Q.Q4_0,),
+        layers=5,
+        width=96,
+        heads=3,
+        kv_heads=1,
+        ffn=160,
+        zero=zero,
+        seed=5,
+    )
     # SmolLM2's shape: 576 is not a multiple of 256.
     small = dict(layers=2, width=576, heads=9, kv_heads=3, head_dim=64, ffn=352, tied=True, seed=6)
     add("llama-b32", "llama-32", TYPES_32, **small)
@@ -85,7 +96,9 @@ def specs():
     add("qwen2-tied", "qwen2", both, tied=True, seed=9, **qwen)
     gemma = dict(arch="gemma3", layers=7, width=160, heads=4, kv_heads=1, head_dim=64, ffn=288)
     add("gemma3", "gemma3", both, tied=True, rope_base=1e6, seed=10, **gemma)
-    cicada = dict(arch="cicada-v1", group="cicada-v1", width=128, heads=4, ffn=224, rope_base=5e5, seed=11)
+    cicada = dict(
+        arch="cicada-v1", group="cicada-v1", width=128, heads=4, ffn=224, rope_base=5e5, seed=11
+    )
     add("cicada", types=both, rel_pos_dim=8, **cicada)  # maximal distance by default: 32
     add("cicada-distance", types=both, rel_pos_dim=16, rel_pos_max_distance=24, **cicada)
     add("cicada-none", types=both, **cicada)

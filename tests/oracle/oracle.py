@@ -4,9 +4,9 @@ This file is the specification that the engine is tested against. It is plain nu
 position after the other, no cache, no tricks. Weights are decoded by the PyPI package `gguf`.
 Nothing here is shared with the engine.
 
-  forward(model, ids)                 logits [len(ids), vocab], exact except that keys and values are
-                                      rounded to float16, the engine's default cache format
-  forward(model, ids, Engine())         the same with simulated engine arithmetic, see arithmetic.py
+  forward(model, ids)             logits [len(ids), vocab], exact except that keys and values
+                                  are rounded to float16, the engine's default cache format
+  forward(model, ids, Engine())   the same in simulated engine arithmetic, see arithmetic.py
 
 Shapes are written as in the engine: a weight is [n, k] and y = x · Wᵀ.
 """
@@ -55,7 +55,7 @@ class Model:
 
 
 def load(path, dtype=np.float64):
-    """Reads a GGUF file, or a Hugging Face folder of llama shape (config.json, model.safetensors)."""
+    """Reads a GGUF file, or a Hugging Face folder of llama shape."""
     path = pathlib.Path(path)
     return load_hf(path, dtype) if path.is_dir() else load_gguf(path, dtype)
 
@@ -194,12 +194,14 @@ def rms_norm(x, gain, eps):
 
 
 def rope(x, base, halves):
-    """Turns x [positions, heads, head_dim]; position p turns pair i by the angle p · base^(-2i/d)."""
+    """Turns x [positions, heads, head_dim]: pair i at position p by the angle p · base^(-2i/d)."""
     positions, _, dim = x.shape
     frequency = base ** (-np.arange(0, dim, 2) / dim)
     angle = np.arange(positions)[:, None] * frequency[None, :]  # always in float64
     cos, sin = (f(angle)[:, None, :].astype(x.dtype) for f in (np.cos, np.sin))
-    first, second = (x[..., : dim // 2], x[..., dim // 2 :]) if halves else (x[..., 0::2], x[..., 1::2])
+    first, second = (
+        (x[..., : dim // 2], x[..., dim // 2 :]) if halves else (x[..., 0::2], x[..., 1::2])
+    )
     turned = first * cos - second * sin, second * cos + first * sin
     if halves:
         return np.concatenate(turned, axis=-1)

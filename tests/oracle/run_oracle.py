@@ -1,9 +1,9 @@
 """The engine against the oracle: run_oracle.py --program P --work FOLDER [--level L] [GROUP ...]
 
-Makes the models of the groups, runs `cicada_logits` on each at every kernel level of this machine, as a
-prompt (role prefill) and as generated text (role decode), and compares the logits of every position with
-the float64 oracle within the bound that bounds.py derives. Beside that, what must hold bit for bit.
-Exit status 0 when all is well, 1 otherwise, 77 when there is no program to test.
+Makes the models of the groups, runs `cicada_logits` on each at every kernel level of this machine,
+as a prompt (role prefill) and as generated text (role decode), and compares the logits of every
+position with the float64 oracle within the bound that bounds.py derives. Beside that, what must
+hold bit for bit. Exit status 0 when all is well, 1 otherwise, 77 when there is no program to test.
 """
 
 import argparse
@@ -44,7 +44,9 @@ class Driver:
         out.unlink(missing_ok=True)
         command = [self.program, model_path, ids_path, out, *options]
         env = {**os.environ, "CICADA_FORCE_ISA": level}
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env, timeout=120)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", env=env, timeout=120
+        )
         return done, out
 
     def logits(self, model_path, ids, level, *options):
@@ -69,7 +71,9 @@ class Driver:
         except Failed as failure:
             self.check(what, False, str(failure))
             return
-        self.check(what, np.array_equal(one, other), f"({np.count_nonzero(one != other)} logits differ)")
+        self.check(
+            what, np.array_equal(one, other), f"({np.count_nonzero(one != other)} logits differ)"
+        )
 
     def compare(self, name, model_path, spec):
         """All levels and roles on one file."""
@@ -88,7 +92,9 @@ class Driver:
                     self.num_failures += 1
                     print(f"{row} FAILED: {failure}", flush=True)
                     continue
-                found, to_sim = bounds.errors(exact, ours), bounds.errors(runs[0].astype(np.float64), ours)
+                found, to_sim = bounds.errors(exact, ours), bounds.errors(
+                    runs[0].astype(np.float64), ours
+                )
                 ok = found.within(bound)
                 self.num_failures += not ok
                 print(
@@ -107,13 +113,25 @@ class Driver:
         for level in self.levels:
             for name in made:
                 if "zero" in name or "partial" in name:
-                    self.same_bits(f"{name} {level}: elided = --no-elide", run(name, level), run(name, level, "--no-elide"))
+                    self.same_bits(
+                        f"{name} {level}: elided = --no-elide",
+                        run(name, level),
+                        run(name, level, "--no-elide"),
+                    )
             for kind in ("f32", "q8_0"):
                 zero, none = f"cicada-zero-{kind}", f"cicada-none-{kind}"
                 if zero in made:
-                    self.same_bits(f"{zero} {level}: = model without the layer", run(zero, level), run(none, level))
+                    self.same_bits(
+                        f"{zero} {level}: = model without the layer",
+                        run(zero, level),
+                        run(none, level),
+                    )
             if "cicada-r0-f32" in made:
-                self.same_bits(f"R = 0 {level}: = key absent", run("cicada-r0-f32", level), run("cicada-none-f32", level))
+                self.same_bits(
+                    f"R = 0 {level}: = key absent",
+                    run("cicada-r0-f32", level),
+                    run("cicada-none-f32", level),
+                )
 
     def refused(self, name, path, spec, word):
         """A corrupt file ends in status 1 or 2 and a sentence that names the fault."""
@@ -149,7 +167,7 @@ def main():
     args = parser.parse_args()
     program = pathlib.Path(args.program)
     if not program.is_file():
-        print(f"skipped: the program cicada_logits ({args.program or 'not in this build'}) is not built")
+        print(f"skipped: cicada_logits ({args.program or 'not in this build'}) is not built")
         sys.exit(77)
     work = pathlib.Path(args.work)
     driver = Driver(program, work, machine_levels(args.level))

@@ -1,7 +1,8 @@
 """Are the bounds tight enough, and not too tight? selftest.py FOLDER
 
-Tight: each fault that an engine could have is put into the oracle, by damaging the model's data, and must
-break the bound. Not too tight: one simulated engine must be within the bound that the others give.
+Tight: each fault that an engine could have is put into the oracle, by damaging the model's data,
+and must break the bound. Not too tight: one simulated engine must be within the bound that the
+others give.
 """
 
 import dataclasses
@@ -36,7 +37,9 @@ def interleave_groups(model):
     weights = dict(model.weights)
     for name, value in model.weights.items():
         if "attn_q." in name:
-            weights[name] = value.reshape(model.heads, model.head_dim, -1)[order].reshape(value.shape)
+            weights[name] = value.reshape(model.heads, model.head_dim, -1)[order].reshape(
+                value.shape
+            )
         if "attn_output." in name:
             by_head = value.reshape(value.shape[0], model.heads, model.head_dim)
             weights[name] = by_head[:, order].reshape(value.shape)
@@ -75,17 +78,23 @@ FAULTS = {
         "no embedding scale": lambda m: replace(m, embedding_scale=1.0),
         "window one too wide": lambda m: replace(m, window=[w and w + 1 for w in m.window]),
         "window one too narrow": lambda m: replace(m, window=[w and w - 1 for w in m.window]),
-        "pattern off by one layer": lambda m: replace(m, window=roll(m.window), rope_base=roll(m.rope_base)),
+        "pattern off by one layer": lambda m: replace(
+            m, window=roll(m.window), rope_base=roll(m.rope_base)
+        ),
         "one RoPE base": lambda m: replace(m, rope_base=[1e6] * m.num_layers),
         "RoPE pairs adjacent": LLAMA["q/k rows not permuted"],
         "silu for gelu": lambda m: replace(m, activation="silu"),
-        "q/k gains ignored": lambda m: edit(m, "_norm.weight", lambda w: np.ones_like(w) if w.size == 64 else w),
+        "q/k gains ignored": lambda m: edit(
+            m, "_norm.weight", lambda w: np.ones_like(w) if w.size == 64 else w
+        ),
         "scores scaled by width": scale_by_width,
     },
     "cicada": {
         "no relative positions": lambda m: replace(m, rel_pos_dim=0),
         "bucket rounded, not cut": lambda m: replace(m, bucket=bucket_rounded),
-        "bucket off by one": lambda m: replace(m, bucket=lambda d, r, n: oracle.bucket(d + 1, r, n)),
+        "bucket off by one": lambda m: replace(
+            m, bucket=lambda d, r, n: oracle.bucket(d + 1, r, n)
+        ),
         "maximal distance 2 R": lambda m: replace(m, rel_pos_max_distance=2 * m.rel_pos_dim),
         "added before scaling": lambda m: edit(m, "rel_pos", lambda w: w / np.sqrt(m.head_dim)),
         "heads in wrong order": lambda m: edit(m, "rel_pos", lambda w: w[::-1]),
@@ -120,8 +129,11 @@ def main():
             found = bounds.errors(exact, oracle.forward(damage(model), ids))
             caught = not found.within(bound)
             bad += not caught
-            print(f"  {fault:32s} rms {found.rms:8.2g} = {found.rms / bound.rms:8.1f} bounds, "
-                  f"max {found.max:8.2g} = {found.max / bound.max:8.1f}  {'caught' if caught else 'NOT CAUGHT'}")
+            print(
+                f"  {fault:32s} rms {found.rms:8.2g} = {found.rms / bound.rms:8.1f} bounds, "
+                f"max {found.max:8.2g} = {found.max / bound.max:8.1f}  "
+                f"{'caught' if caught else 'NOT CAUGHT'}"
+            )
     print(f"{bad} failures" if bad else "every fault is caught, every honest run passes")
     sys.exit(1 if bad else 0)
 

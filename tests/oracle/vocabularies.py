@@ -70,6 +70,12 @@ def add(writer: gguf.GGUFWriter, arch):
     if arch == "qwen2":
         bpe(writer, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
     elif arch == "gemma3":
-        spm(writer, ["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>"], 2, 1, 3)
+        spm(
+            writer,
+            ["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>"],
+            2,
+            1,
+            3,
+        )
     else:
         spm(writer, ["<unk>", "<s>", "</s>"], 1, 2, 0)
