@@ -1,5 +1,14 @@
 # The Rust static library (bridge/): minijinja behind a small C header. Cargo does its own caching.
 find_program(CICADA_CARGO NAMES cargo cargo-web REQUIRED)
+execute_process(
+  COMMAND ${CICADA_CARGO} --version
+  OUTPUT_VARIABLE CICADA_CARGO_VERSION
+  OUTPUT_STRIP_TRAILING_WHITESPACE)
+string(REGEX MATCH "[0-9]+\\.[0-9]+(\\.[0-9]+)?" CICADA_CARGO_VERSION "${CICADA_CARGO_VERSION}")
+if(CICADA_CARGO_VERSION VERSION_LESS 1.87)
+  message(FATAL_ERROR "cargo ${CICADA_CARGO} is version ${CICADA_CARGO_VERSION}, at least 1.87 is "
+                      "needed (Debian: packages rustc-web and cargo-web)")
+endif()
 set(CICADA_BRIDGE_LIB ${PROJECT_BINARY_DIR}/bridge/release/libcicada_bridge.a)
 file(GLOB CICADA_BRIDGE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bridge/src/*.rs)
 add_custom_command(

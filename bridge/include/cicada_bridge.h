@@ -37,7 +37,7 @@ typedef struct CicadaTemplate CicadaTemplate;
 typedef struct CicadaRenderLimits {
   uint64_t max_output_bytes; /* of the rendered text, and of every text on the way */
   uint64_t max_memory_bytes; /* held by the rendering beside its variables; checked between steps */
-  uint64_t max_time_ms;      /* a backstop: the limit on steps ends a plain endless loop before */
+  uint64_t max_time_ms;      /* of processor; a backstop, the limit on steps ends plain loops */
 } CicadaRenderLimits;
 
 /* Compiles Jinja source of at most 1 MiB, with trim_blocks and lstrip_blocks set.

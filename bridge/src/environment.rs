@@ -12,8 +12,9 @@ use crate::instrument::{CHANGED, CHECK, CONCAT, MUL, STORE, TICK};
 use crate::meter::{self, BoundedText, MAX_VALUES};
 use crate::{clock, json, methods, values};
 
-/// Steps of a template and of the checks between them; a template alone has about two million.
-const FUEL: u64 = 4_000_000;
+/// Steps of a template and of the checks between them, which are about as many. A chat of a thousand
+/// messages takes some hundred thousand.
+const FUEL: u64 = 2_000_000;
 /// A macro call costs four of these and a few hundred bytes of stack each.
 const RECURSION_LIMIT: usize = 400;
 const MAX_INDENT: usize = 1000;
@@ -121,6 +122,9 @@ where
     let filter = Value::from_function(filter);
     env.add_filter(name, move |state: &State, args: Rest<Value>| {
         meter::check()?;
+        if name == "trim" {
+            methods::check_strip_set(args.get(1))?;
+        }
         if !takes_text_whole {
             for arg in args.iter() {
                 meter::check_value_count(arg.as_str().map_or(0, str::len))?;

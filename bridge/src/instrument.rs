@@ -23,6 +23,8 @@ pub const CHANGED: &str = "\0changed";
 const NAME: &str = "chat template";
 /// Expressions are parsed and compiled recursively along chains such as a + b + c + ….
 const MAX_TAG_TOKENS: usize = 1500;
+/// Constant folding tries every such chain at every link, which costs the square of its length.
+const MAX_SQUARED_TAG_TOKENS: usize = 30_000_000;
 /// Each elif nests one level deeper in the parser, which does not count them.
 const MAX_ELIFS: usize = 500;
 /// A model's template has nothing to include, and no parent to fill the blocks of.
@@ -61,6 +63,7 @@ pub fn compile(source: &str) -> Result<Program<'_>, Error> {
 struct Tag {
     tokens: usize,
     multiplications: u32,
+    powers: u32,
     largest_number: u128,
     constant_bytes: u128, // of string literals and list items
 }
@@ -69,7 +72,8 @@ impl Tag {
     fn take(&mut self, token: &Token<'_>) {
         self.tokens += 1;
         match token {
-            Token::Mul | Token::Pow => self.multiplications += 1,
+            Token::Mul => self.multiplications += 1,
+            Token::Pow => self.powers += 1,
             Token::Int(n) => self.largest_number = self.largest_number.max(u128::from(*n)),
             Token::Int128(n) => self.largest_number = self.largest_number.max(**n),
             Token::Str(s) => self.constant_bytes += s.len() as u128,
@@ -84,16 +88,21 @@ impl Tag {
         if self.multiplications == 0 {
             return self.constant_bytes;
         }
-        let factor = self
-            .largest_number
-            .max(1)
-            .saturating_pow(self.multiplications);
+        let number = self.largest_number.max(2);
+        let power = match u32::try_from(number) {
+            Ok(exponent) if self.powers > 0 => number.saturating_pow(exponent),
+            _ => number,
+        };
+        let factor = power
+            .saturating_pow(self.powers)
+            .saturating_mul(number.saturating_pow(self.multiplications));
         self.constant_bytes.saturating_mul(factor)
     }
 }
 
 fn check_tags(source: &str) -> Result<(), Error> {
     let mut tag = Tag::default();
+    let mut squared_tokens = 0;
     let mut elifs = 0;
     let mut in_block = false;
     for item in tokenize(source, false, Default::default(), whitespace()) {
@@ -106,6 +115,7 @@ fn check_tags(source: &str) -> Result<(), Error> {
         };
         match &token {
             Token::VariableStart | Token::BlockStart => {
+                squared_tokens += tag.tokens * tag.tokens;
                 tag = Tag::default();
                 in_block = matches!(token, Token::BlockStart);
             }
@@ -123,6 +133,9 @@ fn check_tags(source: &str) -> Result<(), Error> {
         }
         if tag.tokens > MAX_TAG_TOKENS {
             return refuse(format!("one tag has more than {MAX_TAG_TOKENS} parts"));
+        }
+        if squared_tokens > MAX_SQUARED_TAG_TOKENS {
+            return refuse("too many long tags".to_string());
         }
         if elifs > MAX_ELIFS {
             return refuse(format!("more than {MAX_ELIFS} elif"));
@@ -144,8 +157,8 @@ fn with_checks<'s>(step: &Instruction<'s>) -> Vec<Instruction<'s>> {
     let tick = || I::CallFunction(TICK, Some(0));
     match step {
         // Bounded ones of ours.
-        I::Mul => vec![I::CallFunction(MUL, Some(2))],
-        I::StringConcat => vec![I::CallFunction(CONCAT, Some(2))],
+        I::Mul => vec![I::CallFunction(MUL, Some(2)), check()],
+        I::StringConcat => vec![I::CallFunction(CONCAT, Some(2)), check()],
         I::CallMethod("changed", count) => vec![I::CallFunction(CHANGED, count), check()],
         // The result on the stack is checked, and made a plain list where it is a lazy one.
         I::Add | I::Slice | I::BuildMap(_) | I::BuildList(_) | I::ApplyFilter(..) => {

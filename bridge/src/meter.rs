@@ -1,5 +1,5 @@
-//! The budget of one rendering: memory held, wall time, longest string, most values. Everything
-//! that can grow asks here first. State is per thread and lives for one rendering.
+//! The budget of one rendering: memory held, processor time, longest string, most values.
+//! Everything that can grow asks here first. State is per thread and lives for one rendering.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,16 +8,21 @@ use std::time::{Duration, Instant};
 use minijinja::{Error, ErrorKind};
 
 use crate::account;
+use crate::clock::thread_time;
 
 /// Nesting of lists and mappings; bounds the native stack of printing, comparing and freeing them.
 pub const MAX_DEPTH: usize = 128;
-/// Values in one list or mapping, counted through everything nested in it.
+/// Values in one list or mapping, counted through everything nested in it, as often as it is nested:
+/// what printing, comparing and sorting have to walk.
 pub const MAX_VALUES: usize = 200_000;
+/// Text in one list or mapping, counted in the same way.
+pub const MAX_CONTAINED_TEXT_BYTES: usize = 32 << 20;
 
 #[derive(Clone, Copy)]
 struct Budget {
     memory_ceiling: isize,
-    deadline: Instant,
+    last_thread_time: Duration,
+    next_look: Instant, // before it, the thread cannot have used up its time
     max_text_bytes: usize,
     now_unix_s: i64,
 }
@@ -56,7 +61,8 @@ impl Metered {
         BUDGET.with(|b| {
             b.set(Some(Budget {
                 memory_ceiling: account::held_bytes().saturating_add(headroom),
-                deadline: Instant::now() + max_time,
+                last_thread_time: thread_time().saturating_add(max_time),
+                next_look: Instant::now() + max_time,
                 max_text_bytes,
                 now_unix_s,
             }))
@@ -71,17 +77,24 @@ impl Drop for Metered {
     }
 }
 
-/// Fails when the rendering holds too much memory or has run too long.
+/// Fails when the rendering holds too much memory or has used too much processor time (not time on
+/// the wall: a busy machine changes nothing).
 pub fn check() -> Result<(), Error> {
-    let Some(budget) = BUDGET.with(Cell::get) else {
+    let Some(mut budget) = BUDGET.with(Cell::get) else {
         return Ok(());
     };
     if account::held_bytes() > budget.memory_ceiling {
         return Err(limit_error("the template uses too much memory"));
     }
-    if Instant::now() > budget.deadline {
+    if Instant::now() < budget.next_look {
+        return Ok(());
+    }
+    let left = budget.last_thread_time.saturating_sub(thread_time());
+    if left.is_zero() {
         return Err(limit_error("the template takes too long"));
     }
+    budget.next_look = Instant::now() + left;
+    BUDGET.with(|b| b.set(Some(budget)));
     Ok(())
 }
 
@@ -111,6 +124,15 @@ pub fn check_value_count(count: usize) -> Result<(), Error> {
     if count > MAX_VALUES {
         return Err(limit_error(format!(
             "a list or mapping has more than {MAX_VALUES} values"
+        )));
+    }
+    Ok(())
+}
+
+pub fn check_contained_text(bytes: usize) -> Result<(), Error> {
+    if bytes > MAX_CONTAINED_TEXT_BYTES {
+        return Err(limit_error(format!(
+            "a list or mapping has more than {MAX_CONTAINED_TEXT_BYTES} bytes of text"
         )));
     }
     Ok(())

@@ -9,6 +9,8 @@ use minijinja_contrib::pycompat;
 use crate::meter::{self, BoundedText};
 use crate::values;
 
+const MAX_STRIP_SET_BYTES: usize = 256;
+
 pub fn call(state: &State, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     meter::check()?;
     if value.kind() == ValueKind::String {
@@ -16,8 +18,10 @@ pub fn call(state: &State, value: &Value, method: &str, args: &[Value]) -> Resul
         if let Some(result) = string_method(text, method, args)? {
             return Ok(result);
         }
-        if method == "format" {
-            check_format(text, args)?;
+        match method {
+            "format" => check_format(text, args)?,
+            "strip" | "lstrip" | "rstrip" => check_strip_set(args.first())?,
+            _ => {}
         }
     }
     pycompat::unknown_method_callback(state, value, method, args)
@@ -182,6 +186,16 @@ fn split_lines(text: &str, keep_ends: bool) -> Result<Value, Error> {
                 })
             }),
     )
+}
+
+/// Stripping compares every character with all of the set.
+pub fn check_strip_set(set: Option<&Value>) -> Result<(), Error> {
+    match set.and_then(Value::as_str) {
+        Some(set) if set.len() > MAX_STRIP_SET_BYTES => Err(meter::limit_error(format!(
+            "at most {MAX_STRIP_SET_BYTES} bytes of characters can be stripped"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Bounds what a format string may write: every placeholder might print the longest argument, and

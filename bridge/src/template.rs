@@ -11,7 +11,8 @@ use crate::environment::{self, Raised};
 use crate::instrument::{self, Program};
 use crate::meter::{self, LimitExceeded, Metered};
 
-pub const MAX_SOURCE_BYTES: usize = 1 << 20;
+const MAX_SOURCE_BYTES: usize = 1 << 20;
+const MAX_MESSAGE_BYTES: usize = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -31,11 +32,16 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// A message may quote the template or what it computed; a reader needs only its beginning.
     pub fn new(status: Status, message: impl Into<String>) -> Failure {
-        Failure {
-            status,
-            message: message.into(),
+        let mut message = message.into();
+        if message.len() > MAX_MESSAGE_BYTES {
+            let is_boundary = |at: &usize| message.is_char_boundary(*at);
+            let end = (0..=MAX_MESSAGE_BYTES).rev().find(is_boundary);
+            message.truncate(end.unwrap_or(0));
+            message.push('…');
         }
+        Failure { status, message }
     }
 }
 
@@ -66,7 +72,7 @@ impl Template {
             let message = format!("invalid UTF-8 at byte {}", error.valid_up_to());
             Failure::new(Status::Syntax, message)
         })?;
-        let source: Box<str> = without_generation_tags(source).into_boxed_str();
+        let source: Box<str> = as_minijinja_reads_it(source).into_boxed_str();
         // SAFETY: the text lives on the heap, never changes, and is dropped after `program`, the
         // only thing that borrows it; moving the box does not move the text.
         let borrowed: &'static str = unsafe { &*std::ptr::from_ref::<str>(&source) };
@@ -152,19 +158,23 @@ fn describe(error: &Error) -> Failure {
     }
 }
 
-/// `{% generation %} … {% endgeneration %}` marks the assistant's words for training (transformers
-/// knows it, Jinja does not); for rendering it is a block that always runs.
-fn without_generation_tags(source: &str) -> String {
+/// Brings a source into the form that minijinja reads as Jinja2 reads the original:
+/// - line ends are "\n";
+/// - `{% generation %} … {% endgeneration %}`, which marks the assistant's words for training
+///   (transformers knows it, Jinja does not), is a block that always runs;
+/// - the line end after `{% raw %}` stays, which minijinja takes away as after other tags.
+fn as_minijinja_reads_it(source: &str) -> String {
+    let source = source.replace("\r\n", "\n").replace('\r', "\n");
     let mut out = String::with_capacity(source.len());
-    let mut rest = source;
+    let mut rest = source.as_str();
     while let Some(at) = rest.find("{%") {
         let (before, tag) = rest.split_at(at);
         out.push_str(before);
-        let Some(end) = tag.find("%}") else {
+        let Some(inner_bytes) = tag[2..].find("%}") else {
             rest = tag;
             break;
         };
-        let (tag, after) = tag.split_at(end);
+        let (tag, after) = tag.split_at(2 + inner_bytes);
         let word = tag[2..].trim_matches(|c: char| c.is_whitespace() || c == '-' || c == '+');
         match word {
             "generation" => out.push_str(&tag.replacen("generation", "if true", 1)),
@@ -172,6 +182,10 @@ fn without_generation_tags(source: &str) -> String {
             _ => out.push_str(tag),
         }
         rest = after;
+        if word == "raw" && after.starts_with("%}\n") {
+            out.push_str("%}\n");
+            rest = &after[2..];
+        }
     }
     out.push_str(rest);
     out

@@ -10,9 +10,16 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message.into())
 }
 
-/// minijinja's namespace type is private; its name is not.
+/// minijinja's types are private; their names are not.
 fn is_namespace(object: &DynObject) -> bool {
-    object.type_name().ends_with("::Namespace")
+    object.type_name().contains("::namespace_object::")
+}
+
+/// Loops and macros: what keeps values of the template alive and may be kept by them.
+fn is_loop_or_macro(object: &DynObject) -> bool {
+    ["::loop_object::", "::macro_object::", "::closure_object::"]
+        .iter()
+        .any(|module| object.type_name().contains(module))
 }
 
 /// The result of a step: strings must be short enough, containers small and shallow enough, lazy
@@ -49,53 +56,61 @@ pub fn collect(value: &Value) -> Result<Value, Error> {
 
 fn check_container(value: &Value) -> Result<(), Error> {
     match value.as_object() {
-        // Its values were checked when they were stored.
-        Some(object) if is_namespace(object) => Ok(()),
-        _ => count_values(value, 0, &mut 0),
+        // What a namespace holds was checked when it was stored; loops and macros hold nothing that
+        // can be printed.
+        Some(object) if is_namespace(object) || is_loop_or_macro(object) => Ok(()),
+        _ => Walk::default().visit(value, 0),
     }
 }
 
-fn count_values(value: &Value, depth: usize, count: &mut usize) -> Result<(), Error> {
-    *count += 1;
-    meter::check_value_count(*count)?;
-    let kind = value.kind();
-    if kind == ValueKind::Plain {
-        return Err(invalid(
-            "macros and loops cannot be kept in lists or mappings",
-        ));
-    }
-    let Some(object) = value.as_object() else {
-        return Ok(());
-    };
-    // A namespace inside a container could end up inside itself.
-    if is_namespace(object) {
-        return Err(invalid("namespaces cannot be kept in lists or mappings"));
-    }
-    if depth >= meter::MAX_DEPTH {
-        return Err(meter::limit_error(format!(
-            "values are nested deeper than {}",
-            meter::MAX_DEPTH
-        )));
-    }
-    if kind == ValueKind::Map {
-        for (_, item) in object.try_iter_pairs().into_iter().flatten() {
-            count_values(&item, depth + 1, count)?;
-        }
-    } else {
-        for item in object.try_iter().into_iter().flatten() {
-            count_values(&item, depth + 1, count)?;
-        }
-    }
-    Ok(())
+/// Walks a list or mapping and everything in it.
+#[derive(Default)]
+struct Walk {
+    values: usize,
+    text_bytes: usize,
 }
 
-/// Before a value is stored in a namespace: what is stored must not lead back to it.
+impl Walk {
+    fn visit(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
+        self.values += 1;
+        meter::check_value_count(self.values)?;
+        if let Some(text) = value.as_str() {
+            self.text_bytes += text.len();
+            return meter::check_contained_text(self.text_bytes);
+        }
+        let Some(object) = value.as_object() else {
+            return Ok(());
+        };
+        // These could end up inside themselves and would never be freed.
+        if is_namespace(object) || is_loop_or_macro(object) {
+            return Err(invalid(
+                "namespaces, macros and loops cannot be kept in lists, mappings or namespaces",
+            ));
+        }
+        if depth >= meter::MAX_DEPTH {
+            return Err(meter::limit_error(format!(
+                "values are nested deeper than {}",
+                meter::MAX_DEPTH
+            )));
+        }
+        if value.kind() == ValueKind::Map {
+            for (key, item) in object.try_iter_pairs().into_iter().flatten() {
+                self.visit(&key, depth + 1)?;
+                self.visit(&item, depth + 1)?;
+            }
+        } else {
+            for item in object.try_iter().into_iter().flatten() {
+                self.visit(&item, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Before a value is stored in a namespace or kept by a loop.
 pub fn store(value: Value) -> Result<Value, Error> {
-    if matches!(
-        value.kind(),
-        ValueKind::Seq | ValueKind::Map | ValueKind::Plain
-    ) {
-        count_values(&value, 0, &mut 0)?;
+    if value.as_object().is_some() {
+        Walk::default().visit(&value, 0)?;
     }
     Ok(value)
 }

@@ -17,7 +17,7 @@ namespace cicada::chat {
 struct RenderLimits {
   std::uint64_t max_output_bytes = std::uint64_t{8} << 20;
   std::uint64_t max_memory_bytes = std::uint64_t{48} << 20;  // beside messages and output
-  std::uint64_t max_time_ms = 5000;
+  std::uint64_t max_time_ms = 800;                           // of this thread's processor time
 };
 
 class BridgeTemplate {

@@ -86,7 +86,12 @@ Result<ChatTemplate> ChatTemplate::compile(std::string source, std::string bos, 
 
 Result<ChatTemplate> ChatTemplate::from_model(const formats::ModelFile& file,
                                               const tokenizer::Tokenizer& tokenizer) {
-  CICADA_ASSIGN(const auto stored, file.metadata().get_string(kTemplateKey));
+  return from_model(file.metadata(), tokenizer);
+}
+
+Result<ChatTemplate> ChatTemplate::from_model(const formats::Metadata& metadata,
+                                              const tokenizer::Tokenizer& tokenizer) {
+  CICADA_ASSIGN(const auto stored, metadata.get_string(kTemplateKey));
   const bool is_fallback = !stored || stored->empty();
   CICADA_ASSIGN(ChatTemplate result,
                 compile(std::string(is_fallback ? kChatMl : *stored),

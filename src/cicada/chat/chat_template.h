@@ -39,6 +39,9 @@ class ChatTemplate {
   // Errors: as compile(); kCorrupt when the file's template is not a text.
   static Result<ChatTemplate> from_model(const formats::ModelFile& file,
                                          const tokenizer::Tokenizer& tokenizer);
+  // The same from metadata alone.
+  static Result<ChatTemplate> from_model(const formats::Metadata& metadata,
+                                         const tokenizer::Tokenizer& tokenizer);
 
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
