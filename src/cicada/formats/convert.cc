@@ -229,18 +229,22 @@ Result<HfConfigFacts> config_facts(const ModelFile& in, const Plan& plan) {
   return facts;
 }
 
+bool is_written_by_convert(std::string_view config_text) {
+  const auto document = json::parse(config_text);
+  if (!document) return false;
+  const std::optional<json::Element> marker =
+      json::find(document->root(), kWrittenByKey, kConfigName).value_or(std::nullopt);
+  if (!marker) return false;
+  const auto writer = json::as_string(*marker, kWrittenByKey);
+  return writer && *writer == kWrittenBy;
+}
+
 // A config.json of somebody else's checkpoint is not overwritten.
 Result<void> refuse_foreign_config(const std::string& path) {
   constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{1} << 20;
   const auto text = platform::read_file(path, kMaxConfigBytes);
   if (!text && text.error().code() == Code::kNotFound) return {};
-  if (text) {
-    const auto document = json::parse(*text);
-    if (document) {
-      const auto marker = json::find(document->root(), kWrittenByKey, kConfigName);
-      if (marker && *marker && json::as_string(**marker, kWrittenByKey) == kWrittenBy) return {};
-    }
-  }
+  if (text && is_written_by_convert(*text)) return {};
   return fail(Code::kInvalidArgument,
               "{}: exists and was not written by convert; choose another folder for the output",
               quote(path));

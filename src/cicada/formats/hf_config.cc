@@ -41,9 +41,8 @@ class ConfigReader {
   Result<HfConfig> read() {
     config_.metadata.set("general.architecture", {MetaType::kString, architecture_});
     for (const CountKey& key : kRequiredCounts) {
-      CICADA_ASSIGN(const auto value, count(key.hf));
-      if (!value) return fail(Code::kCorrupt, "{}: is missing", in_config(key.hf));
-      set_count(key.gguf, *value);
+      CICADA_ASSIGN(const std::uint64_t value, required_count(key.hf));
+      set_count(key.gguf, value);
     }
     CICADA_TRY(read_heads());
     CICADA_TRY(read_norm_and_activation());
@@ -70,11 +69,18 @@ class ConfigReader {
     return value;
   }
 
+  Result<std::uint64_t> required_count(std::string_view key) {
+    CICADA_ASSIGN(const auto value, count(key));
+    if (!value) return fail(Code::kCorrupt, "{}: is missing", in_config(key));
+    return *value;
+  }
+
   Result<std::optional<double>> positive(Element object, std::string_view key) {
     CICADA_ASSIGN(const auto element, json::find(object, key, "config.json"));
     if (!element) return std::nullopt;
     CICADA_ASSIGN(const double value, json::as_f64(*element, in_config(key)));
-    if (!(value > 0.0) || !std::isfinite(static_cast<float>(value))) {
+    const auto stored = static_cast<float>(value);  // neither 0 nor infinite as GGUF stores it
+    if (!(stored > 0.0F) || !std::isfinite(stored)) {
       return fail(Code::kCorrupt, "{}: is {}, a positive number is needed", in_config(key), value);
     }
     return value;
@@ -93,16 +99,16 @@ class ConfigReader {
   }
 
   Result<void> read_heads() {
-    CICADA_ASSIGN(const auto hidden, count("hidden_size"));
-    CICADA_ASSIGN(const auto heads, count("num_attention_heads"));
+    CICADA_ASSIGN(const std::uint64_t hidden, required_count("hidden_size"));
+    CICADA_ASSIGN(const std::uint64_t heads, required_count("num_attention_heads"));
     CICADA_ASSIGN(const auto kv_heads, count("num_key_value_heads"));
-    set_count("attention.head_count_kv", kv_heads.value_or(*heads));
+    set_count("attention.head_count_kv", kv_heads.value_or(heads));
     CICADA_ASSIGN(const auto head_dim, count("head_dim"));
-    if (!head_dim && *hidden % *heads != 0) {
+    if (!head_dim && hidden % heads != 0) {
       return fail(Code::kCorrupt, "config.json: hidden_size {} is not a multiple of {} heads",
-                  *hidden, *heads);
+                  hidden, heads);
     }
-    const std::uint64_t dim = head_dim.value_or(*hidden / *heads);
+    const std::uint64_t dim = head_dim.value_or(hidden / heads);
     set_count("rope.dimension_count", dim);
     set_count("attention.key_length", dim);
     set_count("attention.value_length", dim);

@@ -150,6 +150,7 @@ TEST(HfConfig, FaultsAreNamed) {
   EXPECT_TRUE(has(refusal_of(changed("\"rms_norm_eps\": 1e-05,", "")), "rms_norm_eps: is missing"));
   EXPECT_TRUE(has(refusal_of(changed("1e-05", "-1")), "rms_norm_eps: is -1, a positive"));
   EXPECT_TRUE(has(refusal_of(changed("500000", "1e300")), "rope_theta: is 1e+300, a positive"));
+  EXPECT_TRUE(has(refusal_of(changed("500000", "1e-60")), "rope_theta: is 1e-60, a positive"));
   EXPECT_TRUE(has(refusal_of(changed("\"silu\"", "\"gelu\"")), "hidden_act: gelu"));
   EXPECT_TRUE(has(refusal_of(changed("\"head_dim\": null", R"("rope_scaling": {"type": "yarn"})")),
                   "rope_scaling: yarn is not supported"));
