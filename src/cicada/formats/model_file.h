@@ -67,6 +67,8 @@ class ModelFile {
   const Metadata& metadata() const { return metadata_; }
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   const TensorInfo* find(std::string_view name) const;
+  // The bytes of a tensor of this file (checked). In safetensors they may begin at an address that
+  // is odd for their type: copy, do not cast.
   std::span<const std::byte> tensor_bytes(const TensorInfo& tensor) const;
   std::uint64_t size_bytes() const { return file_.bytes().size(); }
   std::span<const std::byte> bytes() const { return file_.bytes(); }

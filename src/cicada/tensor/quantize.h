@@ -13,7 +13,8 @@ namespace cicada::tensor {
 // True for the types that quantize_row writes.
 bool can_quantize(DType dtype);
 
-// Shapes: values [n], n whole blocks (checked); out [row_bytes(dtype, n)]. Precondition: can_quantize.
+// Shapes: values [n], n whole blocks (checked); out [row_bytes(dtype, n)]. Precondition:
+// can_quantize.
 void quantize_row(DType dtype, std::span<const float> values, std::span<std::byte> out);
 
 }  // namespace cicada::tensor
