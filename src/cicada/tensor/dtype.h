@@ -33,8 +33,8 @@ enum class DType : std::uint8_t {
 
 struct DTypeInfo {
   DType dtype;
-  std::string_view name;       // as users write it, lower case: "q4_k"
-  std::uint32_t gguf_type;     // number in GGUF's tensor table
+  std::string_view name;    // as users write it, lower case: "q4_k"
+  std::uint32_t gguf_type;  // number in GGUF's tensor table
   std::uint32_t block_elements;
   std::uint32_t block_bytes;
 };
@@ -57,9 +57,7 @@ inline constexpr std::array<DTypeInfo, 15> kDTypes = {{
     {DType::kIQ4_XS, "iq4_xs", 23, 256, 136},
 }};
 
-constexpr const DTypeInfo& info(DType dtype) {
-  return kDTypes[static_cast<std::size_t>(dtype)];
-}
+constexpr const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
 constexpr std::string_view name(DType dtype) { return info(dtype).name; }
 
@@ -67,8 +65,8 @@ constexpr std::string_view name(DType dtype) { return info(dtype).name; }
 std::optional<DType> dtype_from_gguf(std::uint32_t gguf_type);
 std::optional<DType> dtype_from_name(std::string_view name);
 
-// The name GGUF gives a type number that we may not support ("iq2_xxs"); "type 99" is for the caller
-// to write when nothing is known.
+// The name GGUF gives a type number that we may not support ("iq2_xxs"); "type 99" is for the
+// caller to write when nothing is known.
 std::optional<std::string_view> gguf_type_name(std::uint32_t gguf_type);
 
 // Bytes of a row of `elements`; elements must be whole blocks.

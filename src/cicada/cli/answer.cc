@@ -1,0 +1,97 @@
+#include "cicada/cli/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cicada/platform/interrupt.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr std::uint32_t kDefaultContext = 4096;
+constexpr std::uint32_t kMaxContext = 1U << 20;
+
+}  // namespace
+
+void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
+  add_model_options(command, arguments.model);
+  command.add_option("-c,--ctx", arguments.context,
+                     "Context in tokens (default: what the model was trained for, at most 4096)");
+  command.add_option("-n,--max-tokens", arguments.max_tokens,
+                     "Most tokens to answer (default: as the context has room)");
+  command.add_option("--kv", arguments.kv, "Type of the KV cache: f16");
+  command.add_option("--temp", arguments.sampler.temperature,
+                     "Temperature (default 0: always the likeliest token)");
+  command.add_option("--top-k", arguments.sampler.top_k, "Keep the K likeliest (0: all)");
+  command.add_option("--top-p", arguments.sampler.top_p,
+                     "Keep the likeliest up to this probability in all (1: all)");
+  command.add_option("--min-p", arguments.sampler.min_p,
+                     "Drop below this share of the likeliest (0: none)");
+  command.add_option("--seed", arguments.sampler.seed, "Seed of the draws (default 0)");
+}
+
+chat::RenderOptions render_options() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return {.now_unix_s = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
+}
+
+Result<void> check_kv_type(const std::string& name) {
+  if (name == "f16") return {};
+  if (name == "q8" || name == "q6" || name == "q4") {
+    return fail(Code::kUnsupported, "KV type {} is not built yet; f16 is", name);
+  }
+  return fail(Code::kInvalidArgument, "KV type '{}' is unknown; f16 is built", name);
+}
+
+Result<std::size_t> context_tokens(std::uint32_t wanted, const model::Config& config) {
+  if (wanted > kMaxContext) {
+    return fail(Code::kInvalidArgument, "context: is {} tokens, at most {} is allowed", wanted,
+                kMaxContext);
+  }
+  if (wanted == 0) return std::size_t{std::min(config.trained_context, kDefaultContext)};
+  if (wanted > config.trained_context) {
+    fmt::print(stderr,
+               "cicada: a context of {} tokens is more than the {} this model was trained for\n",
+               wanted, config.trained_context);
+  }
+  return std::size_t{wanted};
+}
+
+Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
+  CICADA_TRY(check_kv_type(arguments.kv));
+  CICADA_TRY(engine::check(arguments.sampler));
+  Answerer answerer;
+  CICADA_ASSIGN(answerer.loaded, load_model(arguments.model));
+  CICADA_ASSIGN(answerer.tokenizer, tokenizer::Tokenizer::create(*answerer.loaded.file));
+  CICADA_ASSIGN(const std::size_t context,
+                context_tokens(arguments.context, answerer.loaded.model->config()));
+  CICADA_ASSIGN(answerer.generator,
+                engine::Generator::create(*answerer.loaded.model, *answerer.loaded.pool, context));
+  answerer.options.max_tokens = arguments.max_tokens;
+  answerer.options.sampler = arguments.sampler;
+  answerer.options.end_tokens = answerer.tokenizer->end_tokens();
+  answerer.options.is_cancelled = platform::interrupted;
+  return answerer;
+}
+
+Result<Answer> answer(Answerer& answerer, const std::vector<TokenId>& prompt,
+                      const std::function<void(std::string_view)>& on_text) {
+  Answer result;
+  tokenizer::Detokenizer detokenizer(*answerer.tokenizer);
+  const auto emit = [&](std::string piece) {
+    if (piece.empty()) return;
+    on_text(piece);
+    result.text += piece;
+  };
+  CICADA_ASSIGN(result.generation,
+                answerer.generator->generate(prompt, answerer.options, [&](TokenId id) {
+                  emit(detokenizer.add(id));
+                  return true;
+                }));
+  emit(detokenizer.finish());
+  return result;
+}
+
+}  // namespace cicada::cli

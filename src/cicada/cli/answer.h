@@ -1,0 +1,59 @@
+// Answering a prompt on the terminal: what `run` and `chat` share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cicada/base/result.h"
+#include "cicada/chat/chat_template.h"
+#include "cicada/cli/common.h"
+#include "cicada/engine/generator.h"
+#include "cicada/tokenizer/tokenizer.h"
+
+namespace cicada::cli {
+
+struct AnswerArguments {
+  ModelArguments model;
+  std::uint32_t context = 0;  // tokens; 0: the smaller of what the model was trained for and 4096
+  std::uint32_t max_tokens = 0;  // 0: as many as the context has room
+  std::string kv = "f16";
+  engine::SamplerOptions sampler;
+};
+
+// Adds the model options and -c, -n, --kv and the sampling options.
+void add_answer_options(CLI::App& command, AnswerArguments& arguments);
+
+// A model with its tokenizer and a generator: answers one prompt after another.
+struct Answerer {
+  LoadedModel loaded;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  std::unique_ptr<engine::Generator> generator;
+  engine::GenerateOptions options;
+
+  // Errors: those of loading; kUnsupported for a KV type that is not built.
+  static Result<Answerer> create(const AnswerArguments& arguments);
+};
+
+struct Answer {
+  std::string text;
+  engine::Generation generation;
+};
+
+// Generates and hands on text as soon as its characters are whole.
+Result<Answer> answer(Answerer& answerer, const std::vector<TokenId>& prompt,
+                      const std::function<void(std::string_view)>& on_text);
+
+// Rendering as of now, with the assistant's turn opened.
+chat::RenderOptions render_options();
+
+// Takes a KV type of the contract (f16, q8, q6, q4). Errors: kUnsupported for what is not built.
+Result<void> check_kv_type(const std::string& name);
+
+// The context to use: `wanted`, or the default. Errors: kInvalidArgument above 2^20.
+Result<std::size_t> context_tokens(std::uint32_t wanted, const model::Config& config);
+
+}  // namespace cicada::cli

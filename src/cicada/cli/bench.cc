@@ -1,0 +1,257 @@
+// `cicada bench`: llama-bench's protocol. Prefill of p tokens and decode of n tokens, both after d
+// tokens, for b sequences at once; random ids; medians of r repetitions after one to warm up.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cicada/cli/answer.h"
+#include "cicada/cli/commands.h"
+#include "cicada/engine/sampler.h"
+#include "cicada/json/writer.h"
+#include "cicada/platform/interrupt.h"
+#include "cicada/platform/resources.h"
+#include "cicada/platform/terminal.h"
+
+namespace cicada::cli {
+namespace {
+
+struct BenchArguments {
+  ModelArguments model;
+  std::uint32_t prefill = 512;
+  std::uint32_t decode = 128;
+  std::uint32_t depth = 0;
+  std::uint32_t batch = 1;
+  std::uint32_t repeats = 5;
+  std::string kv = "f16";
+  bool json = false;
+};
+
+// Tokens per second over the repetitions.
+struct Rate {
+  double median = 0.0;
+  double min = 0.0;
+  double max = 0.0;
+};
+
+Rate summarize(std::vector<double> rates) {
+  if (rates.empty()) return {};
+  std::sort(rates.begin(), rates.end());
+  const std::size_t n = rates.size();
+  const double median = n % 2 == 1 ? rates[n / 2] : (rates[n / 2 - 1] + rates[n / 2]) / 2;
+  return {.median = median, .min = rates.front(), .max = rates.back()};
+}
+
+class Bench {
+ public:
+  static Result<Bench> create(const LoadedModel& loaded, const BenchArguments& arguments) {
+    Bench bench(loaded, arguments);
+    const std::size_t context =
+        std::size_t{arguments.depth} + std::max(arguments.prefill, arguments.decode) + 1;
+    const std::size_t max_rows = std::max<std::size_t>(
+        arguments.batch, std::min<std::size_t>(context, engine::Generator::kPrefillChunk));
+    CICADA_ASSIGN(bench.executor_, model::Executor::create(*loaded.model, *loaded.pool,
+                                                           {.max_rows = max_rows,
+                                                            .max_sequences = arguments.batch,
+                                                            .max_context = context,
+                                                            .max_logit_rows = arguments.batch}));
+    const std::size_t pages = (context + kv::kPageTokens - 1) / kv::kPageTokens * arguments.batch;
+    CICADA_ASSIGN(auto pool, kv::PagePool::create(loaded.model->kv_shape(), pages));
+    bench.pages_ = std::make_unique<kv::PagePool>(std::move(pool));
+    for (std::uint32_t b = 0; b < arguments.batch; ++b) {
+      auto& sequence = bench.sequences_.emplace_back(std::make_unique<kv::Sequence>(*bench.pages_));
+      CICADA_TRY(sequence->reserve(context));
+      bench.pointers_.push_back(sequence.get());
+    }
+    bench.logits_.resize(arguments.batch * std::size_t{loaded.model->config().vocab});
+    return bench;
+  }
+
+  // Reads `count` tokens into sequence 0 from position `begin`; logits of the last.
+  Result<void> read(std::size_t begin, std::size_t count, std::uint32_t sequence) {
+    for (std::size_t at = 0; at < count;) {
+      const std::size_t end = std::min(count, at + executor_->limits().max_rows);
+      rows_.clear();
+      for (std::size_t i = at; i < end; ++i) {
+        rows_.push_back({.token = next_token(),
+                         .position = static_cast<std::int64_t>(begin + i),
+                         .sequence = sequence,
+                         .wants_logits = i + 1 == count});
+      }
+      const bool is_last = end == count;
+      const auto vocab = std::size_t{loaded_->model->config().vocab};
+      CICADA_TRY(executor_->run(rows_, pointers_,
+                                is_last ? std::span(logits_).first(vocab) : std::span<float>()));
+      at = end;
+    }
+    return {};
+  }
+
+  // Appends `count` tokens to every sequence, one step for all at a time.
+  Result<void> decode(std::size_t begin, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      rows_.clear();
+      for (std::uint32_t b = 0; b < arguments_->batch; ++b) {
+        rows_.push_back({.token = next_token(),
+                         .position = static_cast<std::int64_t>(begin + i),
+                         .sequence = b,
+                         .wants_logits = true});
+      }
+      CICADA_TRY(executor_->run(rows_, pointers_, logits_));
+    }
+    return {};
+  }
+
+  // Tokens per second of `work` that computes `tokens`.
+  template <typename Work>
+  static Result<double> timed(std::size_t tokens, const Work& work) {
+    const auto start = std::chrono::steady_clock::now();
+    CICADA_TRY(work());
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    return static_cast<double>(tokens) / seconds.count();
+  }
+
+  std::size_t workspace_bytes() const { return executor_->workspace_bytes(); }
+
+ private:
+  Bench(const LoadedModel& loaded, const BenchArguments& arguments)
+      : loaded_(&loaded), arguments_(&arguments) {}
+
+  TokenId next_token() {
+    const double u = engine::counter_uniform(0, 0, drawn_++);
+    return TokenId(static_cast<std::int32_t>(u * loaded_->model->config().vocab));
+  }
+
+  const LoadedModel* loaded_;
+  const BenchArguments* arguments_;
+  std::unique_ptr<model::Executor> executor_;
+  std::unique_ptr<kv::PagePool> pages_;
+  std::vector<std::unique_ptr<kv::Sequence>> sequences_;
+  std::vector<kv::Sequence*> pointers_;
+  std::vector<float> logits_;
+  std::vector<model::Row> rows_;
+  std::uint64_t drawn_ = 0;
+};
+
+struct BenchResult {
+  Rate prefill;
+  Rate decode;
+  std::uint64_t decode_bytes = 0;  // weights read for one step
+};
+
+Result<BenchResult> measure(const LoadedModel& loaded, const BenchArguments& arguments) {
+  CICADA_ASSIGN(Bench bench, Bench::create(loaded, arguments));
+  if (arguments.depth > 0) {
+    for (std::uint32_t b = 0; b < arguments.batch; ++b) {
+      CICADA_TRY(bench.read(0, arguments.depth, b));
+    }
+  }
+  std::vector<double> prefill;
+  std::vector<double> decode;
+  platform::Progress progress(STDERR_FILENO);
+  for (std::uint32_t r = 0; r <= arguments.repeats; ++r) {
+    if (platform::interrupted()) return fail(Code::kCancelled, "stopped");
+    progress.update(fmt::format("repetition {} of {}", r, arguments.repeats));
+    if (arguments.prefill > 0) {
+      CICADA_ASSIGN(const double rate, Bench::timed(arguments.prefill, [&] {
+                      return bench.read(arguments.depth, arguments.prefill, 0);
+                    }));
+      if (r > 0) prefill.push_back(rate);
+    }
+    if (arguments.decode > 0) {
+      // The warm-up is short: one step touches every weight.
+      const std::size_t steps =
+          r == 0 ? std::min<std::uint32_t>(arguments.decode, 8) : arguments.decode;
+      CICADA_ASSIGN(const double rate, Bench::timed(steps * arguments.batch, [&] {
+                      return bench.decode(arguments.depth, steps);
+                    }));
+      if (r > 0) decode.push_back(rate);
+    }
+  }
+  BenchResult result;
+  result.prefill = summarize(std::move(prefill));
+  result.decode = summarize(std::move(decode));
+  for (const model::Step& step : loaded.model->plan().steps) {
+    result.decode_bytes += step.weight_bytes();
+  }
+  return result;
+}
+
+void write_rate(json::Writer& writer, std::string_view name, const Rate& rate) {
+  writer.key(name)
+      .begin_object()
+      .field("median", rate.median)
+      .field("min", rate.min)
+      .field("max", rate.max)
+      .end_object();
+}
+
+Result<int> run_bench(const BenchArguments& arguments) {
+  CICADA_TRY(check_kv_type(arguments.kv));
+  CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
+  CICADA_ASSIGN(const BenchResult result, measure(loaded, arguments));
+  const std::uint64_t rss = platform::peak_resident_bytes();
+  const std::size_t kv_bytes = loaded.model->kv_shape().bytes_per_token();
+  const double steps_per_second = result.decode.median / arguments.batch;
+  const double gb_per_s = steps_per_second * static_cast<double>(result.decode_bytes) / 1e9;
+  const std::string_view isa = platform::name(loaded.model->level());
+  if (arguments.json) {
+    json::Writer writer;
+    writer.begin_object();
+    write_rate(writer, "prefill", result.prefill);
+    write_rate(writer, "decode", result.decode);
+    writer.field("rss_bytes", rss)
+        .field("kv_bytes_per_token", kv_bytes)
+        .field("gb_per_s", gb_per_s)
+        .field("decode_weight_bytes", result.decode_bytes)
+        .field("threads", loaded.pool->size())
+        .field("isa", isa)
+        .field("numerics_id", loaded.model->numerics_id())
+        .end_object();
+    fmt::print("{}\n", writer.take());
+    return kSuccess;
+  }
+  fmt::print("{} threads, {}, KV {} bytes a token, peak memory {}\n", loaded.pool->size(), isa,
+             kv_bytes, platform::format_bytes(rss));
+  const auto line = [&](const char* name, std::uint32_t tokens, const Rate& rate) {
+    fmt::print("{:<8} {:>5} tokens after {:>5}: {:>9.1f} tokens/s  ({:.1f} to {:.1f})\n", name,
+               tokens, arguments.depth, rate.median, rate.min, rate.max);
+  };
+  if (arguments.prefill > 0) line("prefill", arguments.prefill, result.prefill);
+  if (arguments.decode > 0) {
+    line("decode", arguments.decode, result.decode);
+    fmt::print("decode reads {} of weights a step: {:.1f} GB/s\n",
+               platform::format_bytes(result.decode_bytes), gb_per_s);
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<BenchArguments>();
+  CLI::App* command = app.add_subcommand("bench", "Speed of prefill and decode");
+  add_model_options(*command, arguments->model);
+  constexpr std::uint32_t kMost = 1U << 20;
+  command->add_option("-p,--prefill", arguments->prefill, "Tokens to prefill (default 512)")
+      ->check(CLI::Range(0U, kMost));
+  command->add_option("-n,--decode", arguments->decode, "Tokens to decode (default 128)")
+      ->check(CLI::Range(0U, kMost));
+  command->add_option("-d,--depth", arguments->depth, "Tokens before both (default 0)")
+      ->check(CLI::Range(0U, kMost));
+  command->add_option("-b,--batch", arguments->batch, "Sequences decoded at once (default 1)")
+      ->check(CLI::Range(1U, 512U));
+  command->add_option("-r,--repeats", arguments->repeats, "Repetitions (default 5)")
+      ->check(CLI::Range(1U, 1000U));
+  command->add_option("--kv", arguments->kv, "Type of the KV cache: f16");
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->callback([arguments, &action] {
+    action = [arguments] {
+      const auto status = run_bench(*arguments);
+      return status ? *status : report(status.error());
+    };
+  });
+}
+
+}  // namespace cicada::cli

@@ -1,0 +1,93 @@
+#include "cicada/cli/common.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cicada/cli/pull.h"
+#include "cicada/platform/env.h"
+#include "cicada/platform/file.h"
+#include "cicada/platform/interrupt.h"
+#include "cicada/platform/terminal.h"
+#include "cicada/platform/topology.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr std::uint32_t kMaxThreads = 1024;
+constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;
+
+}  // namespace
+
+int exit_status(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+    case Code::kUnsupported:
+    case Code::kCorrupt:
+    case Code::kNotFound:
+    case Code::kOutOfCapacity:
+    case Code::kIo:
+      return kUsageError;
+    case Code::kOutOfMemory:
+    case Code::kOverloaded:
+    case Code::kCancelled:
+    case Code::kDeadlineExceeded:
+    case Code::kInternal:
+      return kRunTimeFailure;
+  }
+  return kRunTimeFailure;
+}
+
+int report(const Error& error) {
+  fmt::print(stderr, "cicada: {}\n", error.to_string());
+  return exit_status(error.code());
+}
+
+void add_model_options(CLI::App& command, ModelArguments& arguments) {
+  command.add_option("-m,--model", arguments.model, "Model file, or the name of a known model")
+      ->required();
+  command
+      .add_option("-t,--threads", arguments.threads, "Threads (default: all this process may use)")
+      ->check(CLI::Range(std::uint32_t{1}, kMaxThreads));
+  command.add_flag("--offline", arguments.offline, "Never fetch a model");
+  command.add_flag("--no-elide", arguments.no_elide,
+                   "Keep parts that are exactly zero in the plan");
+}
+
+Result<platform::IsaLevel> kernel_level() {
+  return platform::choose_isa_level(
+      platform::detect_cpu_features(),
+      platform::environment_variable("CICADA_FORCE_ISA").value_or(""));
+}
+
+Result<LoadedModel> load_model(const ModelArguments& arguments) {
+  CICADA_ASSIGN(const platform::IsaLevel level, kernel_level());
+  CICADA_ASSIGN(const std::string path, resolve_model(arguments.model, arguments.offline));
+  CICADA_ASSIGN(formats::ModelFile file, formats::ModelFile::open(path));
+  LoadedModel loaded;
+  loaded.file = std::make_unique<formats::ModelFile>(std::move(file));
+  const std::size_t threads =
+      arguments.threads != 0 ? arguments.threads : platform::usable_threads();
+  loaded.pool = std::make_unique<platform::ThreadPool>(threads);
+  platform::Progress progress(STDERR_FILENO);
+  model::ModelOptions options{.level = level, .load = {}};
+  options.load.elide = !arguments.no_elide;
+  options.load.progress = [&progress](std::uint64_t done, std::uint64_t total) {
+    progress.update(fmt::format("loading  {} of {}", platform::format_bytes(done),
+                                platform::format_bytes(total)));
+    return !platform::interrupted();
+  };
+  auto model = model::Model::load(*loaded.file, *loaded.pool, options);
+  progress.clear();
+  if (!model) return fail(std::move(model).error());
+  loaded.model = std::move(*model);
+  for (const std::string& notice : loaded.model->plan().notices) {
+    fmt::print(stderr, "{}\n", notice);
+  }
+  return loaded;
+}
+
+Result<std::string> read_text(const std::string& path) {
+  return platform::read_file(path == "-" ? "/dev/stdin" : path, kMaxTextBytes);
+}
+
+}  // namespace cicada::cli

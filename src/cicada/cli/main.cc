@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "cicada/cli/commands.h"
+#include "cicada/cli/common.h"
+#include "cicada/platform/interrupt.h"
+
+namespace cicada::cli {
+namespace {
+
+int parse_and_run(int argc, const char* const* argv) {
+  CLI::App app{"Cicada serves language models with everything that does nothing taken out.",
+               "cicada"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("cicada ") + CICADA_VERSION);
+  Action action;
+  add_run(app, action);
+  add_chat(app, action);
+  add_inspect(app, action);
+  add_verify(app, action);
+  add_tokenize(app, action);
+  add_perplexity(app, action);
+  add_bench(app, action);
+  add_convert(app, action);
+  add_pull(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "cicada: {}\n", error.what());
+    return kUsageError;
+  }
+  platform::install_interrupt_handler();
+  return action();
+}
+
+}  // namespace
+
+int main(int argc, const char* const* argv) noexcept {
+  // The option parser is the only part that throws; whatever else arrives here (memory at its end)
+  // still gets a sentence and a status.
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "cicada: memory ran out\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "cicada: {}\n", error.what());
+  }
+  return kRunTimeFailure;
+}
+
+}  // namespace cicada::cli

@@ -1,0 +1,85 @@
+// One sequence from prompt to answer: prefill in chunks, then a token at a time.
+//
+// The cache keeps the positions that were computed in the prefill role: a next prompt that begins
+// with the same ids goes on from there, and a reply is prefilled again (docs/numerics.md).
+// Threads: one at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cicada/base/ids.h"
+#include "cicada/base/result.h"
+#include "cicada/engine/sampler.h"
+#include "cicada/kv/page_pool.h"
+#include "cicada/model/executor.h"
+
+namespace cicada::engine {
+
+enum class FinishReason : std::uint8_t { kStop, kStopSequence, kLength, kCancelled };
+// "stop", "stop_sequence", "length", "cancelled".
+std::string_view finish_reason_name(FinishReason reason);
+
+struct GenerateOptions {
+  std::uint32_t max_tokens = 0;  // at most this many new tokens; 0: as many as the context has room
+  SamplerOptions sampler;
+  std::vector<TokenId> end_tokens;  // any of these ends the answer and is not part of it
+  // Asked before every step; true ends the generation with kCancelled.
+  std::function<bool()> is_cancelled;
+};
+
+struct Generation {
+  std::vector<TokenId> tokens;  // without the end token
+  FinishReason reason = FinishReason::kStop;
+  std::size_t prompt_tokens = 0;
+  std::size_t reused_tokens = 0;  // of the prompt, found in the cache
+  std::chrono::nanoseconds prefill_time{0};
+  std::chrono::nanoseconds decode_time{0};
+
+  // Tokens per second; 0 when nothing was computed.
+  double prefill_rate() const;
+  double decode_rate() const;
+};
+
+class Generator {
+ public:
+  // `context` tokens of cache; `chunk` tokens are prefilled at once.
+  // Errors: kOutOfMemory.
+  static Result<std::unique_ptr<Generator>> create(const model::Model& model,
+                                                   platform::ThreadPool& pool, std::size_t context,
+                                                   std::size_t chunk = kPrefillChunk);
+
+  static constexpr std::size_t kPrefillChunk = 512;
+
+  std::size_t context() const { return context_; }
+
+  // Calls on_token for every new token as it comes; false stops (kStopSequence).
+  // Errors: kInvalidArgument for an empty prompt or bad sampler options; kOutOfCapacity with both
+  // numbers when the prompt leaves no room for one token.
+  Result<Generation> generate(std::span<const TokenId> prompt, const GenerateOptions& options,
+                              const std::function<bool(TokenId)>& on_token);
+
+ private:
+  Generator(const model::Model& model, std::unique_ptr<model::Executor> executor, kv::PagePool pool,
+            std::size_t context);
+
+  Result<bool> prefill(std::span<const TokenId> prompt, const GenerateOptions& options,
+                       Generation& result);
+
+  const model::Model* model_;
+  std::unique_ptr<model::Executor> executor_;
+  std::unique_ptr<kv::PagePool> pool_;  // at a fixed address: the sequence borrows it
+  kv::Sequence sequence_;
+  std::size_t context_;
+  std::vector<TokenId> cached_;  // ids whose keys were computed in the prefill role
+  std::vector<float> logits_;    // [vocab]
+  std::vector<model::Row> rows_;
+  Sampler sampler_;
+};
+
+}  // namespace cicada::engine

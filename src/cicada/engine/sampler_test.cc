@@ -1,0 +1,106 @@
+#include "cicada/engine/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace cicada::engine {
+namespace {
+
+std::vector<float> ramp() {
+  std::vector<float> logits(1000);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = std::sin(static_cast<float>(i)) * 3.0F;
+  }
+  logits[417] = 9.0F;
+  return logits;
+}
+
+TEST(Sampler, NeutralOrSharpestOptionsAreGreedy) {
+  const auto logits = ramp();
+  Sampler sampler(logits.size());
+  const SamplerOptions cases[] = {
+      {.temperature = 0.0F},
+      {.temperature = 0.0F, .top_p = 0.0F},
+      {.temperature = 0.0F, .top_p = 1e-9F},
+      {.temperature = 0.0F, .top_k = 1},
+      {.temperature = 0.0F, .min_p = 1.0F},
+      {.temperature = 1e-9F},
+      {.temperature = 1.0F, .top_k = 1},
+      {.temperature = 1.0F, .top_p = 0.0F},
+      {.temperature = 1.0F, .top_p = 1e-9F},
+      {.temperature = 1.0F, .min_p = 1.0F},
+  };
+  for (const SamplerOptions& options : cases) {
+    for (std::uint64_t position = 0; position < 50; ++position) {
+      EXPECT_EQ(sampler.sample(logits, options, 0, position), TokenId(417));
+    }
+  }
+}
+
+TEST(Sampler, TiesGoToTheLowestId) {
+  EXPECT_EQ(greedy(std::vector<float>{1.0F, 5.0F, 5.0F}), TokenId(1));
+  Sampler sampler(3);
+  EXPECT_EQ(
+      sampler.sample(std::vector<float>{5.0F, 5.0F, 5.0F}, {.temperature = 1.0F, .top_k = 1}, 0, 7),
+      TokenId(0));
+}
+
+TEST(Sampler, NanIsNeverChosen) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Sampler sampler(3);
+  for (std::uint64_t position = 0; position < 50; ++position) {
+    EXPECT_NE(
+        sampler.sample(std::vector<float>{nan, 1.0F, 2.0F}, {.temperature = 5.0F}, 0, position),
+        TokenId(0));
+  }
+}
+
+TEST(Sampler, FrequenciesFollowTheSoftmax) {
+  const std::vector<float> logits = {std::log(1.0F), std::log(2.0F), std::log(5.0F)};
+  Sampler sampler(logits.size());
+  int counts[3] = {};
+  constexpr int kDraws = 20000;
+  for (int i = 0; i < kDraws; ++i) {
+    ++counts[sampler
+                 .sample(logits, {.temperature = 1.0F, .seed = 3}, 0, static_cast<std::uint64_t>(i))
+                 .value];
+  }
+  // Four standard deviations of a binomial share at 20,000 draws are below 0.0142.
+  EXPECT_NEAR(counts[0] / double{kDraws}, 0.125, 0.0142);
+  EXPECT_NEAR(counts[1] / double{kDraws}, 0.250, 0.0142);
+  EXPECT_NEAR(counts[2] / double{kDraws}, 0.625, 0.0142);
+}
+
+TEST(Sampler, CutsKeepTheLikeliest) {
+  std::vector<float> logits(5000, 0.0F);
+  for (std::size_t i = 0; i < 100; ++i) logits[i * 37] = 5.0F + static_cast<float>(i) * 0.01F;
+  Sampler sampler(logits.size());
+  for (std::uint64_t position = 0; position < 300; ++position) {
+    const TokenId by_k = sampler.sample(logits, {.temperature = 2.0F, .top_k = 10}, 0, position);
+    EXPECT_GE(by_k.value, 90 * 37);
+    const TokenId by_p = sampler.sample(logits, {.temperature = 1.0F, .top_p = 0.5F}, 0, position);
+    EXPECT_EQ(by_p.value % 37, 0);
+  }
+}
+
+TEST(Sampler, DrawsDependOnSeedChoiceAndPositionOnly) {
+  EXPECT_EQ(counter_uniform(1, 2, 3), counter_uniform(1, 2, 3));
+  EXPECT_NE(counter_uniform(1, 2, 3), counter_uniform(1, 3, 2));
+  EXPECT_NE(counter_uniform(1, 2, 3), counter_uniform(2, 2, 3));
+}
+
+TEST(SamplerOptions, BadValuesAreNamed) {
+  for (const float bad :
+       {-1.0F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    const auto result = check({.temperature = bad});
+    ASSERT_FALSE(result.has_value());
+    EXPECT_NE(result.error().message().find("temperature"), std::string::npos);
+  }
+  EXPECT_FALSE(check({.top_p = 1.5F}).has_value());
+  EXPECT_FALSE(check({.min_p = -0.1F}).has_value());
+}
+
+}  // namespace
+}  // namespace cicada::engine
