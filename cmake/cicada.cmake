@@ -21,7 +21,8 @@ target_compile_options(
             -Wvla
             -Wimplicit-fallthrough
             -Wno-psabi
-            -Wno-stringop-overflow # false alarms of GCC 12 inside fmt at -O3
+            # False alarms of GCC 12 inside fmt and libstdc++ at -O3.
+            $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-restrict>
             -ffp-contract=off
             -fno-math-errno
             $<$<BOOL:${CICADA_WERROR}>:-Werror>)

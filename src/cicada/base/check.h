@@ -12,10 +12,10 @@ namespace cicada {
 
 }  // namespace cicada
 
-#define CICADA_CHECK(condition, message)                                      \
-  do {                                                                        \
-    if (!(condition)) [[unlikely]]                                            \
-      ::cicada::check_failed(#condition, (message), __FILE__, __LINE__);      \
+#define CICADA_CHECK(condition, message)                                 \
+  do {                                                                   \
+    if (!(condition)) [[unlikely]]                                       \
+      ::cicada::check_failed(#condition, (message), __FILE__, __LINE__); \
   } while (false)
 
 #ifdef NDEBUG

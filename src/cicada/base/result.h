@@ -30,16 +30,16 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 #define CICADA_CONCAT(a, b) CICADA_CONCAT_INNER(a, b)
 
 // Returns the error of `expr` from the enclosing function; a value is dropped.
-#define CICADA_TRY(expr)                                                           \
-  do {                                                                             \
-    auto cicada_result = (expr);                                                   \
-    if (!cicada_result) return ::cicada::fail(std::move(cicada_result).error());   \
+#define CICADA_TRY(expr)                                                         \
+  do {                                                                           \
+    auto cicada_result = (expr);                                                 \
+    if (!cicada_result) return ::cicada::fail(std::move(cicada_result).error()); \
   } while (false)
 
 // `CICADA_ASSIGN(auto x, f());` declares x from the value of f(), or returns f()'s error.
 #define CICADA_ASSIGN(declaration, expr) \
   CICADA_ASSIGN_INNER(CICADA_CONCAT(cicada_result_, __LINE__), declaration, expr)
-#define CICADA_ASSIGN_INNER(name, declaration, expr)             \
-  auto name = (expr);                                            \
-  if (!name) return ::cicada::fail(std::move(name).error());     \
+#define CICADA_ASSIGN_INNER(name, declaration, expr)         \
+  auto name = (expr);                                        \
+  if (!name) return ::cicada::fail(std::move(name).error()); \
   declaration = std::move(*name)
