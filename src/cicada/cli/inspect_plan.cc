@@ -9,11 +9,16 @@ using model::Step;
 using model::StepKind;
 
 std::string prepared_forms(const Step& step) {
-  const std::string_view int8 = model::input_format_name(model::InputFormat::kInt8);
-  const std::string_view f32 = model::input_format_name(model::InputFormat::kF32);
-  if (step.needs_int8 && step.needs_f32) return fmt::format("{}+{}", int8, f32);
-  if (step.needs_int8) return std::string(int8);
-  return step.needs_f32 ? std::string(f32) : std::string();
+  std::string forms;
+  const auto add = [&forms](bool is_made, kernels::InputFormat format) {
+    if (!is_made) return;
+    if (!forms.empty()) forms += "+";
+    forms += kernels::input_format_name(format);
+  };
+  add(step.forms.int8, kernels::InputFormat::kInt8);
+  add(step.forms.int15, kernels::InputFormat::kInt15);
+  add(step.forms.f32, kernels::InputFormat::kF32);
+  return forms;
 }
 
 // Norms of heads and factors of RoPE are read by the step that turns q and k.
@@ -37,8 +42,8 @@ PlanRow report_step(const Step& step, const model::Model& model) {
               .barrier = step.barrier_after};
   for (const model::Product& product : step.products) {
     row.tensors.push_back({product.tensor, tensor::name(product.w.dtype),
-                           model::input_format_name(model::input_format(product.w.dtype)),
-                           product.w.rows, product.w.columns});
+                           kernels::input_format_name(product.input), product.w.rows,
+                           product.w.columns});
   }
   if (step.kind == StepKind::kEmbed) {
     const kernels::PackedWeights& table = model.weights().embedding();

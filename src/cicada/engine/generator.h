@@ -54,7 +54,7 @@ class Generator {
                                                    platform::ThreadPool& pool, std::size_t context,
                                                    std::size_t chunk = kPrefillChunk);
 
-  static constexpr std::size_t kPrefillChunk = 512;
+  static constexpr std::size_t kPrefillChunk = 256;
 
   std::size_t context() const { return context_; }
 

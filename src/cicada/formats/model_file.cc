@@ -92,8 +92,12 @@ void ModelFile::will_need(const TensorInfo& tensor) const {
 }
 
 void ModelFile::drop_pages(const TensorInfo& tensor) const {
-  file_.drop_pages(static_cast<std::size_t>(tensor.offset_bytes),
-                   static_cast<std::size_t>(tensor.size_bytes));
+  drop_pages(tensor, 0, static_cast<std::size_t>(tensor.size_bytes));
+}
+
+void ModelFile::drop_pages(const TensorInfo& tensor, std::size_t begin_bytes,
+                           std::size_t size_bytes) const {
+  file_.drop_pages(static_cast<std::size_t>(tensor.offset_bytes) + begin_bytes, size_bytes);
 }
 
 Result<void> ModelFile::index_tensors() {

@@ -81,6 +81,8 @@ class ModelFile {
   // A tensor's pages are about to be read once / were read and may be given back.
   void will_need(const TensorInfo& tensor) const;
   void drop_pages(const TensorInfo& tensor) const;
+  // The same for a range of the tensor's bytes.
+  void drop_pages(const TensorInfo& tensor, std::size_t begin_bytes, std::size_t size_bytes) const;
 
  private:
   friend Result<ModelFile> read_gguf(platform::MappedFile file);

@@ -1,22 +1,50 @@
-// How activations are handed to matmul: 8-bit blocks of 32 columns with a float32 scale, or
-// float32.
+// How activations are handed to matmul: blocks of 32 columns of 8-bit or 15-bit integers with a
+// float32 scale, or float32.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace cicada::kernels {
 
-// 32 consecutive activations of one row: x[i] is about scale * q[i]. One cache line.
-struct alignas(64) QuantBlock {
+enum class InputFormat : std::uint8_t {
+  kInt8,   // 32 integers of [-127, 127] and a float32 scale
+  kInt15,  // 32 integers of [-16256, 16256] and a float32 scale: 128 times finer
+  kF32,
+};
+
+// As `inspect --plan` writes it.
+constexpr std::string_view input_format_name(InputFormat format) {
+  switch (format) {
+    case InputFormat::kInt8:
+      return "int8/32";
+    case InputFormat::kInt15:
+      return "int15/32";
+    case InputFormat::kF32:
+      return "f32";
+  }
+  return "";
+}
+
+// 32 consecutive activations of one row: x[i] is about scale * q[i].
+struct alignas(32) QuantBlock {
   std::int8_t q[32];
-  float scale;                         // max |x| / 127; 0 for a block of zeros
+  float scale;                         // max |x| / largest integer; 0 for a block of zeros
   float sum;                           // scale * (sum of q), for weights with a minimum
   std::int32_t negative_sum;           // -(sum of q), for weights stored with an offset
   std::int32_t negative_half_sums[2];  // the same over columns 0-15 and 16-31
   std::int32_t unused[3];
 };
 static_assert(sizeof(QuantBlock) == 64);
+
+// The same with finer integers, kept as two planes: 128 * high.q[i] + low[i], low in [-64, 63].
+// Scale and sums are those of the whole integers.
+struct alignas(32) WideQuantBlock {
+  QuantBlock high;
+  std::int8_t low[32];
+};
+static_assert(sizeof(WideQuantBlock) == 96);
 
 // Rows are kept in tiles of up to 16: inside a tile, block b of every row lies together, so that
 // the product walks one stream. The last tile is as narrow as the rows it has.
@@ -34,12 +62,13 @@ constexpr std::size_t quant_block_index(std::size_t rows, std::size_t blocks, st
   return tile * kTileRows * blocks + block * tile_width(rows, tile) + row % kTileRows;
 }
 
-// Input of a product: `rows` rows of `columns` activations in one of the two forms.
+// Input of a product: `rows` rows of `columns` activations in one of the forms.
 struct Activations {
+  InputFormat format = InputFormat::kF32;
   std::size_t rows = 0;
   std::size_t columns = 0;
-  const QuantBlock* quantized = nullptr;  // tiles as above; for block types
-  const float* f32 = nullptr;             // [rows, columns]; for float weights
+  const void* data = nullptr;  // tiles of QuantBlock or WideQuantBlock, for block types of weights;
+                               // float [rows, columns], for float weights
 };
 
 }  // namespace cicada::kernels

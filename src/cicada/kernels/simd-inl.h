@@ -83,6 +83,13 @@ CICADA_INLINE F32x16 select_greater(F32x16 x, F32x16 limit, F32x16 a, F32x16 b) 
 }
 
 CICADA_INLINE I32x16 broadcast_i32(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
+CICADA_INLINE I32x16 operator+(I32x16 a, I32x16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
+CICADA_INLINE I32x16 operator-(I32x16 a, I32x16 b) { return {_mm512_sub_epi32(a.v, b.v)}; }
+// a / 2^kBits, rounded down.
+template <int kBits>
+CICADA_INLINE I32x16 shift_right(I32x16 a) {
+  return {_mm512_srai_epi32(a.v, kBits)};
+}
 CICADA_INLINE F32x16 to_f32(I32x16 a) { return {_mm512_cvtepi32_ps(a.v)}; }
 CICADA_INLINE I32x16 to_i32(F32x16 a) { return {_mm512_cvtps_epi32(a.v)}; }
 template <int kBits>
@@ -222,6 +229,16 @@ CICADA_INLINE F32x16 select_greater(F32x16 x, F32x16 limit, F32x16 a, F32x16 b) 
 
 CICADA_INLINE I32x16 broadcast_i32(std::int32_t x) {
   return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)};
+}
+CICADA_INLINE I32x16 operator+(I32x16 a, I32x16 b) {
+  return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
+}
+CICADA_INLINE I32x16 operator-(I32x16 a, I32x16 b) {
+  return {_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)};
+}
+template <int kBits>
+CICADA_INLINE I32x16 shift_right(I32x16 a) {
+  return {_mm256_srai_epi32(a.lo, kBits), _mm256_srai_epi32(a.hi, kBits)};
 }
 CICADA_INLINE F32x16 to_f32(I32x16 a) {
   return {_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)};
@@ -413,6 +430,19 @@ CICADA_INLINE I32x16 broadcast_i32(std::int32_t x) {
   I32x16 r;
   for (std::int32_t& lane : r.v) lane = x;
   return r;
+}
+CICADA_INLINE I32x16 operator+(I32x16 a, I32x16 b) {
+  for (int i = 0; i < 16; ++i) a.v[i] += b.v[i];
+  return a;
+}
+CICADA_INLINE I32x16 operator-(I32x16 a, I32x16 b) {
+  for (int i = 0; i < 16; ++i) a.v[i] -= b.v[i];
+  return a;
+}
+template <int kBits>
+CICADA_INLINE I32x16 shift_right(I32x16 a) {
+  for (std::int32_t& lane : a.v) lane >>= kBits;
+  return a;
 }
 CICADA_INLINE F32x16 to_f32(I32x16 a) {
   F32x16 r;

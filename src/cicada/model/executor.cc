@@ -11,7 +11,6 @@
 namespace cicada::model {
 namespace {
 
-using kernels::QuantBlock;
 using platform::partition;
 using platform::Range;
 
@@ -225,20 +224,22 @@ void Executor::prepare_row(const Step& step, std::size_t row, std::size_t index,
                           normed);
     source = normed;
   }
-  if (step.needs_int8) {
-    const std::size_t blocks = width / kernels::kBlockColumns;
-    QuantBlock* first = input.quantized + kernels::quant_block_index(rows, blocks, index, 0);
-    row_kernels_.quantize(source, width, first,
-                          kernels::tile_width(rows, index / kernels::kTileRows));
-  }
-  if (step.needs_f32) std::memcpy(input.f32 + index * width, source, width * sizeof(float));
+  const std::size_t first =
+      kernels::quant_block_index(rows, width / kernels::kBlockColumns, index, 0);
+  const std::size_t stride = kernels::tile_width(rows, index / kernels::kTileRows);
+  if (step.forms.int8) row_kernels_.quantize(source, width, input.int8 + first, stride);
+  if (step.forms.int15) row_kernels_.quantize_wide(source, width, input.int15 + first, stride);
+  if (step.forms.f32) std::memcpy(input.f32 + index * width, source, width * sizeof(float));
 }
 
-kernels::Activations Executor::activations(std::size_t rows, std::size_t columns,
+kernels::Activations Executor::activations(const Product& product, std::size_t rows,
                                            std::size_t worker) const {
   const PreparedInput& input =
       is_private(rows) ? workspace_.workers[worker].input : workspace_.input;
-  return {.rows = rows, .columns = columns, .quantized = input.quantized, .f32 = input.f32};
+  return {.format = product.input,
+          .rows = rows,
+          .columns = product.w.columns,
+          .data = input.data(product.input)};
 }
 
 void Executor::product(const Step& step, const Region& region, std::size_t worker) {
@@ -274,7 +275,7 @@ void Executor::product(const Step& step, const Region& region, std::size_t worke
         break;
     }
     matmul_.matmul({.w = product.w,
-                    .x = activations(rows, product.w.columns, worker),
+                    .x = activations(product, rows, worker),
                     .bias = product.bias,
                     .y = y,
                     .ldy = product.w.rows,
@@ -289,7 +290,8 @@ void Executor::glu(const Step& step, const Region& region, std::size_t worker) {
   const Range range = partition(kernels::num_groups(gate.rows), worker, pool_->size());
   matmul_.glu({.gate = gate,
                .up = step.products[1].w,
-               .x = activations(rows, gate.columns, worker),
+               .gate_x = activations(step.products[0], rows, worker),
+               .up_x = activations(step.products[1], rows, worker),
                .y = workspace_.h,
                .ldy = config_.ffn,
                .activation = config_.activation},

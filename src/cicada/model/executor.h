@@ -92,7 +92,8 @@ class Executor {
 
   kernels::AttentionRow query(const Step& step, std::size_t row, std::uint32_t head) const;
   kernels::CachedTiles tiles(const Step& step, const Span& span, std::uint32_t kv_head) const;
-  kernels::Activations activations(std::size_t rows, std::size_t columns, std::size_t worker) const;
+  kernels::Activations activations(const Product& product, std::size_t rows,
+                                   std::size_t worker) const;
   std::size_t rows_of(const Step& step, const Region& region) const;
   // Few rows are prepared by every worker for itself, which saves a barrier.
   static bool is_private(std::size_t rows) { return rows <= Workspace::kPrivateRows; }

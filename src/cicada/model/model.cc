@@ -84,7 +84,7 @@ std::string Model::numerics_id() const {
   for (const Step& step : plan_.steps) {
     for (const Product& product : step.products) {
       text += fmt::format(";{}={}/{}", product.tensor, tensor::name(product.w.dtype),
-                          input_format_name(input_format(product.w.dtype)));
+                          kernels::input_format_name(product.input));
     }
   }
   return fmt::format("{:016x}", fnv1a(text));

@@ -3,11 +3,12 @@
 // each, and meets at a barrier where a step says so; `inspect --plan` prints it.
 //
 // Buffers between steps (rows are the tokens of the batch):
-//   x       [rows, hidden]            residual stream
-//   input   [rows, k]                 prepared input of the next product: int8 blocks, float32, or
-//   both q k v   [rows, heads * dim]       projections attn    [rows, heads * value_dim] attention
-//   output y       [rows, hidden]            what a part adds, where a norm comes before the
-//   addition h       [rows, ffn]               gated feed-forward
+// - x [rows, hidden]: the residual stream
+// - input [rows, k]: prepared input of the next products, in the forms they read
+// - q, k, v [rows, heads * dim]: projections
+// - attn [rows, heads * value_dim]: attention output
+// - y [rows, hidden]: what a part adds, where a norm comes before the addition
+// - h [rows, ffn]: gated feed-forward
 #pragma once
 
 #include <cstdint>
@@ -35,16 +36,21 @@ enum class StepKind : std::uint8_t {
 };
 std::string_view step_kind_name(StepKind kind);
 
+// Where a product writes.
 enum class BufferId : std::uint8_t { kNone, kX, kQ, kK, kV, kY, kH, kLogits };
 
-// How a product's input is held.
-enum class InputFormat : std::uint8_t { kInt8, kF32 };
-std::string_view input_format_name(InputFormat format);
+// What a prepare step makes of its rows: every form that a product of the next step reads.
+struct PreparedForms {
+  bool int8 = false;
+  bool int15 = false;
+  bool f32 = false;
+};
 
 struct Product {
   std::string tensor;
   kernels::PackedWeights w;
   const float* bias = nullptr;
+  kernels::InputFormat input = kernels::InputFormat::kF32;
   BufferId out = BufferId::kNone;
   kernels::Epilogue epilogue = kernels::Epilogue::kStore;
 };
@@ -56,8 +62,7 @@ struct Step {
   const LayerWeights* weights = nullptr;
   std::span<const float> gain = {};  // of norm steps
   std::vector<Product> products = {};
-  bool needs_int8 = false;  // prepare steps: forms of `input` that the next products read
-  bool needs_f32 = false;
+  PreparedForms forms = {};  // of prepare steps
   // Whether all workers must meet before the next step. Prepare steps are done by every worker for
   // itself when there are few rows, and then need no barrier.
   bool barrier_after = false;
@@ -71,8 +76,6 @@ struct Plan {
       elided;  // "blk.7", "blk.7.attn", "blk.7.ffn", "blk.7.rel_pos_proj", "rel_pos_proj"
   std::vector<std::string> notices;  // sentences for the log
 };
-
-InputFormat input_format(tensor::DType dtype);
 
 // `elide`: leave parts out that are exactly zero.
 Plan make_plan(const Config& config, const Weights& weights, bool elide);

@@ -24,6 +24,9 @@ constexpr std::size_t align(std::size_t n) {
   return (n + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// Bytes of a tensor's file image packed at once.
+constexpr std::size_t kSliceBytes = std::size_t{8} << 20;
+
 std::string listing(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 6;
   std::string text = fmt::format(
@@ -189,12 +192,21 @@ class WeightLoader {
             const std::vector<std::uint32_t>& row_order) {
     const std::span<const std::byte> source = file_.tensor_bytes(tensor);
     const std::size_t groups = kernels::num_groups(packed.rows);
+    const std::size_t group_bytes =
+        kernels::kGroupRows * tensor::row_bytes(packed.dtype, packed.columns);
+    // In slices, so that little of the file is resident beside what was made of it.
+    const std::size_t slice = std::max<std::size_t>(pool_.size(), kSliceBytes / group_bytes);
     file_.will_need(tensor);
-    pool_.run([&](std::size_t worker) {
-      const platform::Range range = platform::partition(groups, worker, pool_.size());
-      kernels::pack_groups(packed.dtype, source, packed.rows, packed.columns, target, row_order,
-                           range.begin, range.end);
-    });
+    for (std::size_t begin = 0; begin < groups; begin += slice) {
+      const std::size_t count = std::min(slice, groups - begin);
+      pool_.run([&](std::size_t worker) {
+        const platform::Range range = platform::partition(count, worker, pool_.size());
+        kernels::pack_groups(packed.dtype, source, packed.rows, packed.columns, target, row_order,
+                             begin + range.begin, begin + range.end);
+      });
+      file_.drop_pages(tensor, begin * group_bytes, count * group_bytes);
+    }
+    // What lies between the slices' whole pages.
     file_.drop_pages(tensor);
     if (options_.progress && !options_.progress(matrix_bytes_ + target.size(), total_bytes_)) {
       is_cancelled_ = true;

@@ -14,6 +14,12 @@ T* Workspace::take(std::size_t count) {
   return reinterpret_cast<T*>(memory_.data() + at);
 }
 
+PreparedInput Workspace::take_input(std::size_t rows, std::size_t widest) {
+  return {.int8 = take<kernels::QuantBlock>(rows * (widest / 32)),
+          .int15 = take<kernels::WideQuantBlock>(rows * (widest / 32)),
+          .f32 = take<float>(rows * widest)};
+}
+
 Result<Workspace> Workspace::create(const Config& config, std::span<const float> rope_factors,
                                     const WorkspaceLimits& limits, std::size_t num_workers) {
   Workspace w;
@@ -67,8 +73,7 @@ void Workspace::lay_out(const Config& config, std::size_t num_workers) {
   attn = take<float>(rows * attn_width);
   y = take<float>(rows * config.hidden);
   h = take<float>(rows * config.ffn);
-  input.quantized = take<kernels::QuantBlock>(rows * (widest / 32));
-  input.f32 = take<float>(rows * widest);
+  input = take_input(rows, widest);
   for (RopeSet& set : rope_sets) {
     set.cosines = take<float>(rows * config.rope_dim / 2);
     set.sines = take<float>(rows * config.rope_dim / 2);
@@ -88,8 +93,7 @@ void Workspace::lay_out(const Config& config, std::size_t num_workers) {
     worker.partial_stats = take<float>(queries * 2);
     worker.total_out = take<float>(queries * padded_value_dim_);
     worker.total_stats = take<float>(queries * 2);
-    worker.input.quantized = take<kernels::QuantBlock>(kPrivateRows * (widest / 32));
-    worker.input.f32 = take<float>(kPrivateRows * widest);
+    worker.input = take_input(kPrivateRows, widest);
   }
 }
 

@@ -21,10 +21,23 @@ struct WorkspaceLimits {
   std::size_t max_logit_rows = 16;  // rows of one head product
 };
 
-// The two forms of a prepared input; either may be absent (nullptr).
+// Room for the forms of a prepared input.
 struct PreparedInput {
-  kernels::QuantBlock* quantized = nullptr;
+  kernels::QuantBlock* int8 = nullptr;
+  kernels::WideQuantBlock* int15 = nullptr;
   float* f32 = nullptr;
+
+  const void* data(kernels::InputFormat format) const {
+    switch (format) {
+      case kernels::InputFormat::kInt8:
+        return int8;
+      case kernels::InputFormat::kInt15:
+        return int15;
+      case kernels::InputFormat::kF32:
+        break;
+    }
+    return f32;
+  }
 };
 
 // One set of RoPE angles: layers with equal base and scaling share it.
@@ -89,6 +102,7 @@ class Workspace {
   // Takes `count` T from the buffer; in the measuring pass only the size grows.
   template <typename T>
   T* take(std::size_t count);
+  PreparedInput take_input(std::size_t rows, std::size_t widest);
 
   WorkspaceLimits limits_;
   tensor::Buffer memory_;

@@ -103,24 +103,46 @@ struct BlockScales {
   }
 };
 
+CICADA_INLINE const QuantBlock& first_plane(const QuantBlock& x) { return x; }
+CICADA_INLINE const QuantBlock& first_plane(const WideQuantBlock& x) { return x.high; }
+
+// `dot` plus the exact product of steps [first, first + kSteps) with one block of activations.
+template <std::size_t kSteps>
+CICADA_INLINE I32x16 dot_steps(I32x16 dot, const U8x64 (&q)[8], const std::int8_t* x,
+                               std::size_t first) {
+#pragma GCC unroll 8
+  for (std::size_t v = first; v < first + kSteps; ++v) dot = dot4(dot, q[v], x + 4 * v);
+  return dot;
+}
+
+template <std::size_t kSteps>
+CICADA_INLINE I32x16 dot_block(I32x16 offset, const U8x64 (&q)[8], const QuantBlock& x,
+                               std::size_t first) {
+  return dot_steps<kSteps>(offset, q, x.q, first);
+}
+template <std::size_t kSteps>
+CICADA_INLINE I32x16 dot_block(I32x16 offset, const U8x64 (&q)[8], const WideQuantBlock& x,
+                               std::size_t first) {
+  const I32x16 high = dot_steps<kSteps>(broadcast_i32(0), q, x.high.q, first);
+  return dot_steps<kSteps>(shift_left<7>(high) + offset, q, x.low, first);
+}
+
 // Adds one block's product for one row of activations to acc.
-template <DType kType>
+template <DType kType, typename Block>
 CICADA_INLINE F32x16 add_block(F32x16 acc, const U8x64 (&q)[8], const BlockScales<kType>& w,
-                               const QuantBlock& x) {
+                               const Block& block) {
   constexpr PackedLayout kLayout = packed_layout(kType);
   constexpr std::size_t kSteps = 8 / kLayout.groups;
+  const QuantBlock& x = first_plane(block);
   const F32x16 x_scale = broadcast(x.scale);
 #pragma GCC unroll 2
   for (std::size_t g = 0; g < kLayout.groups; ++g) {
-    I32x16 dot = broadcast_i32(0);
+    I32x16 offset = broadcast_i32(0);
     if constexpr (kLayout.offset_log2 != 0) {
       const std::int32_t sum = kLayout.groups == 1 ? x.negative_sum : x.negative_half_sums[g];
-      dot = shift_left<static_cast<int>(kLayout.offset_log2)>(broadcast_i32(sum));
+      offset = shift_left<static_cast<int>(kLayout.offset_log2)>(broadcast_i32(sum));
     }
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < kSteps; ++v) {
-      dot = dot4(dot, q[g * kSteps + v], x.q + 4 * (g * kSteps + v));
-    }
+    const I32x16 dot = dot_block<kSteps>(offset, q, block, g * kSteps);
     acc = fma(w.scale[g] * x_scale, to_f32(dot), acc);
     if constexpr (kLayout.has_min) {
       const float sum =
@@ -133,8 +155,8 @@ CICADA_INLINE F32x16 add_block(F32x16 acc, const U8x64 (&q)[8], const BlockScale
 
 // kRows rows of activations against one group of 16 rows of weights. Shapes: x: block b of row j at
 // x[b * stride + j]; out [kRows, 16].
-template <DType kType, std::size_t kRows>
-CICADA_INLINE void block_tile(const std::uint8_t* w, std::size_t supers, const QuantBlock* x,
+template <DType kType, std::size_t kRows, typename Block>
+CICADA_INLINE void block_tile(const std::uint8_t* w, std::size_t supers, const Block* x,
                               std::size_t stride, float* out) {
   constexpr PackedLayout kLayout = packed_layout(kType);
   F32x16 acc[kRows];
@@ -197,76 +219,82 @@ CICADA_INLINE void float_tile(const std::uint8_t* w, std::size_t columns, const 
 
 // One tile of up to 16 rows of activations.
 struct TileInput {
-  const QuantBlock* quantized;  // the tile's first block
-  const float* f32;             // the tile's first row
-  std::size_t rows;             // in the tile: also the block stride
+  const void* data;  // the tile's first block or row
+  std::size_t rows;  // in the tile: also the block stride
   std::size_t columns;
 };
 
-template <DType kType, std::size_t kRows>
+// `Input` is QuantBlock, WideQuantBlock or float.
+template <DType kType, typename Input, std::size_t kRows>
 CICADA_INLINE void tile_rows(const std::uint8_t* w, const TileInput& x, std::size_t first,
                              float* out) {
+  const auto* data = static_cast<const Input*>(x.data);
   if constexpr (is_float(kType)) {
-    float_tile<kType, kRows>(w, x.columns, x.f32 + first * x.columns, x.columns,
+    float_tile<kType, kRows>(w, x.columns, data + first * x.columns, x.columns,
                              out + first * kGroupRows);
   } else {
     constexpr std::size_t kColumns = kBlockColumns * packed_layout(kType).blocks_per_super;
-    block_tile<kType, kRows>(w, x.columns / kColumns, x.quantized + first, x.rows,
+    block_tile<kType, kRows>(w, x.columns / kColumns, data + first, x.rows,
                              out + first * kGroupRows);
   }
 }
 
 // Rows first … of the tile in sub-tiles of kRows, then the rest in smaller ones. A larger sub-tile
 // uses each unpacked block for more rows; every row's arithmetic is the same in all of them.
-template <DType kType, std::size_t kRows>
+template <DType kType, typename Input, std::size_t kRows>
 CICADA_INLINE void sub_tiles(const std::uint8_t* w, const TileInput& x, std::size_t first,
                              float* out) {
-  for (; first + kRows <= x.rows; first += kRows) tile_rows<kType, kRows>(w, x, first, out);
+  for (; first + kRows <= x.rows; first += kRows) tile_rows<kType, Input, kRows>(w, x, first, out);
   if constexpr (kRows > 1) {
-    if (first < x.rows) sub_tiles<kType, kRows / 2>(w, x, first, out);
+    if (first < x.rows) sub_tiles<kType, Input, kRows / 2>(w, x, first, out);
   }
 }
 
 // out [x.rows, 16] = tile · groupᵀ.
-template <DType kType>
+template <DType kType, typename Input>
 void tile(const std::uint8_t* w, const TileInput& x, float* out) {
-  sub_tiles<kType, kMaxSubTile>(w, x, 0, out);
+  sub_tiles<kType, Input, kMaxSubTile>(w, x, 0, out);
 }
 
 using TileFunction = void (*)(const std::uint8_t* w, const TileInput& x, float* out);
 
-TileFunction tile_function(DType dtype) {
+template <DType kType>
+TileFunction block_function(InputFormat format) {
+  return format == InputFormat::kInt15 ? tile<kType, WideQuantBlock> : tile<kType, QuantBlock>;
+}
+
+TileFunction tile_function(DType dtype, InputFormat format) {
   switch (dtype) {
     case DType::kF32:
-      return tile<DType::kF32>;
+      return tile<DType::kF32, float>;
     case DType::kF16:
-      return tile<DType::kF16>;
+      return tile<DType::kF16, float>;
     case DType::kBF16:
-      return tile<DType::kBF16>;
+      return tile<DType::kBF16, float>;
     case DType::kQ4_0:
-      return tile<DType::kQ4_0>;
+      return block_function<DType::kQ4_0>(format);
     case DType::kQ4_1:
-      return tile<DType::kQ4_1>;
+      return block_function<DType::kQ4_1>(format);
     case DType::kQ5_0:
-      return tile<DType::kQ5_0>;
+      return block_function<DType::kQ5_0>(format);
     case DType::kQ5_1:
-      return tile<DType::kQ5_1>;
+      return block_function<DType::kQ5_1>(format);
     case DType::kQ8_0:
-      return tile<DType::kQ8_0>;
+      return block_function<DType::kQ8_0>(format);
     case DType::kQ2_K:
-      return tile<DType::kQ2_K>;
+      return block_function<DType::kQ2_K>(format);
     case DType::kQ3_K:
-      return tile<DType::kQ3_K>;
+      return block_function<DType::kQ3_K>(format);
     case DType::kQ4_K:
-      return tile<DType::kQ4_K>;
+      return block_function<DType::kQ4_K>(format);
     case DType::kQ5_K:
-      return tile<DType::kQ5_K>;
+      return block_function<DType::kQ5_K>(format);
     case DType::kQ6_K:
-      return tile<DType::kQ6_K>;
+      return block_function<DType::kQ6_K>(format);
     case DType::kIQ4_NL:
-      return tile<DType::kIQ4_NL>;
+      return block_function<DType::kIQ4_NL>(format);
     case DType::kIQ4_XS:
-      return tile<DType::kIQ4_XS>;
+      return block_function<DType::kIQ4_XS>(format);
   }
   return nullptr;
 }
@@ -275,12 +303,20 @@ TileFunction tile_function(DType dtype) {
 inline constexpr std::size_t kGroupsPerPass = 4;
 
 TileInput tile_input(const Activations& x, std::size_t t) {
-  const std::size_t first = t * kTileRows;
-  return {.quantized =
-              x.quantized == nullptr ? nullptr : x.quantized + first * (x.columns / kBlockColumns),
-          .f32 = x.f32 == nullptr ? nullptr : x.f32 + first * x.columns,
-          .rows = tile_width(x.rows, t),
-          .columns = x.columns};
+  const std::size_t blocks = t * kTileRows * (x.columns / kBlockColumns);
+  const void* data = nullptr;
+  switch (x.format) {
+    case InputFormat::kInt8:
+      data = static_cast<const QuantBlock*>(x.data) + blocks;
+      break;
+    case InputFormat::kInt15:
+      data = static_cast<const WideQuantBlock*>(x.data) + blocks;
+      break;
+    case InputFormat::kF32:
+      data = static_cast<const float*>(x.data) + t * kTileRows * x.columns;
+      break;
+  }
+  return {.data = data, .rows = tile_width(x.rows, t), .columns = x.columns};
 }
 
 // Calls body(tile, group) over all tiles of x and the given groups.
@@ -313,7 +349,7 @@ CICADA_INLINE void finish(const MatmulArgs& args, std::size_t row, std::size_t c
 }
 
 void matmul(const MatmulArgs& args, std::size_t group_begin, std::size_t group_end) {
-  const TileFunction function = tile_function(args.w.dtype);
+  const TileFunction function = tile_function(args.w.dtype, args.x.format);
   const std::size_t group_bytes = packed_group_bytes(args.w.dtype, args.w.columns);
   const auto* data = reinterpret_cast<const std::uint8_t*>(args.w.data);
   for_tiles(args.x.rows, group_begin, group_end, [&](std::size_t t, std::size_t g) {
@@ -327,18 +363,18 @@ void matmul(const MatmulArgs& args, std::size_t group_begin, std::size_t group_e
 }
 
 void glu(const GluArgs& args, std::size_t group_begin, std::size_t group_end) {
-  const TileFunction gate_function = tile_function(args.gate.dtype);
-  const TileFunction up_function = tile_function(args.up.dtype);
+  const TileFunction gate_function = tile_function(args.gate.dtype, args.gate_x.format);
+  const TileFunction up_function = tile_function(args.up.dtype, args.up_x.format);
   const std::size_t gate_bytes = packed_group_bytes(args.gate.dtype, args.gate.columns);
   const std::size_t up_bytes = packed_group_bytes(args.up.dtype, args.up.columns);
   const auto* gate_data = reinterpret_cast<const std::uint8_t*>(args.gate.data);
   const auto* up_data = reinterpret_cast<const std::uint8_t*>(args.up.data);
-  for_tiles(args.x.rows, group_begin, group_end, [&](std::size_t t, std::size_t g) {
+  for_tiles(args.gate_x.rows, group_begin, group_end, [&](std::size_t t, std::size_t g) {
     alignas(64) float gate[kTileRows * kGroupRows];
     alignas(64) float up[kTileRows * kGroupRows];
-    const TileInput x = tile_input(args.x, t);
+    const TileInput x = tile_input(args.gate_x, t);
     gate_function(gate_data + g * gate_bytes, x, gate);
-    up_function(up_data + g * up_bytes, x, up);
+    up_function(up_data + g * up_bytes, tile_input(args.up_x, t), up);
     for (std::size_t j = 0; j < x.rows; ++j) {
       float* y = args.y + (t * kTileRows + j) * args.ldy + g * kGroupRows;
       const F32x16 value =

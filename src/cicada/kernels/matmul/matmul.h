@@ -46,11 +46,13 @@ struct MatmulArgs {
   Epilogue epilogue = Epilogue::kStore;
 };
 
-// y = act(x · gateᵀ) * (x · upᵀ); gate and up have equal shapes.
+// y = act(x · gateᵀ) * (x · upᵀ); gate and up have equal shapes, and the same x in the form each
+// needs.
 struct GluArgs {
   PackedWeights gate;
   PackedWeights up;
-  Activations x;
+  Activations gate_x;
+  Activations up_x;
   float* y = nullptr;
   std::size_t ldy = 0;
   Activation activation = Activation::kSilu;

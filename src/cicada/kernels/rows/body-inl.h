@@ -52,30 +52,62 @@ void rms_norm(const float* x, const float* gain, float epsilon, std::size_t n, f
   });
 }
 
-CICADA_INLINE std::int32_t sum_bytes(const std::int8_t* q, std::size_t n) {
+// The integers of one block: round(x * largest integer / max |x|). In this operand order of the
+// limits a NaN becomes the lowest integer; an infinity makes the scale infinite, so nothing is
+// hidden.
+struct Integers {
+  I32x16 low_half;
+  I32x16 high_half;
+  float scale;
+};
+
+CICADA_INLINE Integers to_integers(const float* x, float most) {
+  const F32x16 a = load(x);
+  const F32x16 b = load(x + 16);
+  const float largest = reduce_max(max(abs(a), abs(b)));
+  const F32x16 inverse = broadcast(largest > 0.0F ? most / largest : 0.0F);
+  const F32x16 limit = broadcast(most);
+  const F32x16 floor = broadcast(-most);
+  return {.low_half = to_i32(min(max(a * inverse, floor), limit)),
+          .high_half = to_i32(min(max(b * inverse, floor), limit)),
+          .scale = largest / most};
+}
+
+CICADA_INLINE std::int32_t sum_lanes(I32x16 a) {
+  alignas(64) std::int32_t lanes[16];
+  store_i32(lanes, a);
   std::int32_t sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += q[i];
+  for (const std::int32_t lane : lanes) sum += lane;
   return sum;
+}
+
+CICADA_INLINE void store_sums(const Integers& integers, QuantBlock& out) {
+  out.scale = integers.scale;
+  out.negative_half_sums[0] = -sum_lanes(integers.low_half);
+  out.negative_half_sums[1] = -sum_lanes(integers.high_half);
+  out.negative_sum = out.negative_half_sums[0] + out.negative_half_sums[1];
+  out.sum = integers.scale * static_cast<float>(-out.negative_sum);
 }
 
 void quantize(const float* x, std::size_t n, QuantBlock* out, std::size_t stride) {
   for (std::size_t i = 0; i < n; i += 32, out += stride) {
-    const F32x16 low = load(x + i);
-    const F32x16 high = load(x + i + 16);
-    const float largest = reduce_max(max(abs(low), abs(high)));
-    const float scale = largest / 127.0F;
-    const F32x16 inverse = broadcast(largest > 0.0F ? 127.0F / largest : 0.0F);
-    const F32x16 limit = broadcast(127.0F);
-    const F32x16 floor = broadcast(-127.0F);
-    // In this operand order a NaN becomes -127 here and stays visible in nothing; the scale carries
-    // infinities on.
-    store_i8(out->q, to_i32(min(max(low * inverse, floor), limit)));
-    store_i8(out->q + 16, to_i32(min(max(high * inverse, floor), limit)));
-    out->scale = scale;
-    out->negative_half_sums[0] = -sum_bytes(out->q, 16);
-    out->negative_half_sums[1] = -sum_bytes(out->q + 16, 16);
-    out->negative_sum = out->negative_half_sums[0] + out->negative_half_sums[1];
-    out->sum = scale * static_cast<float>(-out->negative_sum);
+    const Integers integers = to_integers(x + i, 127.0F);
+    store_i8(out->q, integers.low_half);
+    store_i8(out->q + 16, integers.high_half);
+    store_sums(integers, *out);
+  }
+}
+
+void quantize_wide(const float* x, std::size_t n, WideQuantBlock* out, std::size_t stride) {
+  for (std::size_t i = 0; i < n; i += 32, out += stride) {
+    const Integers integers = to_integers(x + i, 127.0F * 128.0F);
+    const I32x16 halves[2] = {integers.low_half, integers.high_half};
+    for (std::size_t h = 0; h < 2; ++h) {
+      const I32x16 high = shift_right<7>(halves[h] + broadcast_i32(64));
+      store_i8(out->high.q + 16 * h, high);
+      store_i8(out->low + 16 * h, halves[h] - shift_left<7>(high));
+    }
+    store_sums(integers, out->high);
   }
 }
 

@@ -22,6 +22,9 @@ struct RowKernels {
   // Quantises x [n], n a multiple of 32, into blocks out[b * stride].
   void (*quantize)(const float* x, std::size_t n, QuantBlock* out, std::size_t stride);
 
+  // The same with integers of 15 bits.
+  void (*quantize_wide)(const float* x, std::size_t n, WideQuantBlock* out, std::size_t stride);
+
   // y += x. Shapes: [n].
   void (*add)(const float* x, std::size_t n, float* y);
 

@@ -5,6 +5,7 @@ namespace cicada::kernels {
 extern const RowKernels row_kernels_avx2;
 const RowKernels row_kernels_avx2 = {.rms_norm = rms_norm,
                                      .quantize = quantize,
+                                     .quantize_wide = quantize_wide,
                                      .add = add,
                                      .scale = scale,
                                      .rope = rope,
