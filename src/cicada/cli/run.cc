@@ -75,6 +75,7 @@ Result<int> run(const RunArguments& arguments) {
   } else {
     const engine::Generation& g = result.generation;
     fmt::print("\n");
+    std::fflush(stdout);  // the answer is whole before anything is said about it
     fmt::print(stderr,
                "{} prompt tokens at {:.1f}/s, {} answered at {:.1f}/s ({}, {}, {} threads)\n",
                g.prompt_tokens, g.prefill_rate(), g.tokens.size(), g.decode_rate(),
