@@ -1,0 +1,234 @@
+#include "cicada/kernels/attention/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cicada/kernels/rows/rows.h"
+#include "cicada/kernels/test_support.h"
+
+namespace cicada::kernels {
+namespace {
+
+// Keys and values of one KV head in pages, and what they stand for.
+struct Cache {
+  Cache(std::size_t head_dim, std::size_t value_dim, std::size_t length, std::uint32_t seed)
+      : keys(random_floats(length * head_dim, seed)),
+        values(random_floats(length * value_dim, seed + 1)) {
+    const std::size_t key_bytes = kKeyTile * head_dim * 2;
+    const std::size_t page_bytes = key_bytes + kKeyTile * value_dim * 2;
+    const std::size_t num_pages = (length + kKeyTile - 1) / kKeyTile;
+    memory.resize(num_pages * page_bytes);
+    for (std::size_t p = 0; p < num_pages; ++p) pages.push_back(memory.data() + p * page_bytes);
+    tiles = {.pages = pages.data(),
+             .key_offset_bytes = 0,
+             .value_offset_bytes = key_bytes,
+             .head_dim = head_dim,
+             .value_dim = value_dim};
+    const RowKernels& rows = row_kernels(platform::IsaLevel::kScalar);
+    for (std::size_t j = 0; j < length; ++j) {
+      std::byte* page = memory.data() + j / kKeyTile * page_bytes;
+      const std::size_t slot = j % kKeyTile;
+      rows.store_key(&keys[j * head_dim], head_dim,
+                     reinterpret_cast<std::uint16_t*>(page) + slot / 16 * 16 * head_dim, slot % 16);
+      rows.store_value(&values[j * value_dim], value_dim,
+                       reinterpret_cast<std::uint16_t*>(page + key_bytes) + slot * value_dim);
+    }
+    const auto round = [](float& v) { v = tensor::f16_to_f32(tensor::f32_to_f16(v)); };
+    std::for_each(keys.begin(), keys.end(), round);
+    std::for_each(values.begin(), values.end(), round);
+  }
+
+  std::vector<float> keys;    // [length, head_dim]
+  std::vector<float> values;  // [length, value_dim]
+  std::vector<std::byte> memory;
+  std::vector<const std::byte*> pages;
+  CachedTiles tiles;
+};
+
+struct Query {
+  std::int64_t position = 0;
+  std::int64_t first_key = 0;
+};
+
+// All queries against the cache: splits in order, merged, finished. Shapes: q [n, head_dim].
+std::vector<float> attend(platform::IsaLevel level, const Cache& cache, std::span<const float> q,
+                          std::span<const Query> queries, const DistanceBias& bias) {
+  const AttentionKernels& kernels = attention_kernels(level);
+  const std::size_t hd = cache.tiles.head_dim;
+  const std::size_t vd = cache.tiles.value_dim;
+  const std::size_t width = (vd + 15) / 16 * 16;
+  const std::size_t n = queries.size();
+  std::vector<float> out(n * width);
+  std::vector<float> stats(n * 2);
+  std::vector<float> total(n * width, 0.0F);
+  std::vector<float> total_stats(n * 2, 0.0F);
+  std::vector<float> scratch(attention_scratch_floats(hd, vd));
+  std::vector<AttentionRow> rows;
+  std::int64_t last = 0;
+  std::int64_t first = queries[0].first_key;
+  for (std::size_t i = 0; i < n; ++i) {
+    rows.push_back({.q = &q[i * hd],
+                    .position = queries[i].position,
+                    .first_key = queries[i].first_key,
+                    .bias = bias,
+                    .out = &out[i * width],
+                    .stats = &stats[i * 2]});
+    total_stats[2 * i] = kNoScore;
+    last = std::max(last, queries[i].position);
+    first = std::min(first, queries[i].first_key);
+  }
+  constexpr auto kSplit = static_cast<std::int64_t>(kSplitKeys);
+  for (std::int64_t split = first / kSplit; split <= last / kSplit; ++split) {
+    kernels.attend(cache.tiles, split * kSplit, std::min((split + 1) * kSplit, last + 1),
+                   rows.data(), n, scratch.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      kernels.merge(&out[i * width], &stats[i * 2], vd, &total[i * width], &total_stats[i * 2]);
+    }
+  }
+  std::vector<float> y(n * vd);
+  for (std::size_t i = 0; i < n; ++i) {
+    kernels.finish(&total[i * width], &total_stats[i * 2], vd, &y[i * vd]);
+  }
+  return y;
+}
+
+// Softmax attention in double; `largest` gets the largest value a row may weigh.
+std::vector<double> reference(const Cache& cache, std::span<const float> q, const Query& query,
+                              const DistanceBias& bias, double& largest, double& score_size) {
+  const std::size_t hd = cache.tiles.head_dim;
+  const std::size_t vd = cache.tiles.value_dim;
+  std::vector<double> scores;
+  largest = 0.0;
+  score_size = 0.0;
+  double top = -INFINITY;
+  for (std::int64_t j = query.first_key; j <= query.position; ++j) {
+    double s = 0.0;
+    double size = 0.0;
+    for (std::size_t d = 0; d < hd; ++d) {
+      const double term = static_cast<double>(q[d]) *
+                          static_cast<double>(cache.keys[static_cast<std::size_t>(j) * hd + d]);
+      s += term;
+      size += std::fabs(term);
+    }
+    if (bias.reversed != nullptr) {
+      const std::int64_t distance = std::min(query.position - j, bias.limit);
+      s += static_cast<double>(bias.reversed[bias.limit - distance]);
+    }
+    scores.push_back(s);
+    top = std::max(top, s);
+    score_size = std::max(score_size, size + std::fabs(s));
+  }
+  double sum = 0.0;
+  std::vector<double> y(vd, 0.0);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double weight = std::exp(scores[i] - top);
+    sum += weight;
+    for (std::size_t d = 0; d < vd; ++d) {
+      const double value = static_cast<double>(
+          cache.values[(static_cast<std::size_t>(query.first_key) + i) * vd + d]);
+      largest = std::max(largest, std::fabs(value));
+      y[d] += weight * value;
+    }
+  }
+  for (double& value : y) value /= sum;
+  return y;
+}
+
+struct Shape {
+  std::size_t head_dim;
+  std::size_t value_dim;
+  std::size_t length;
+  std::int64_t window;  // 0: none
+  bool has_bias;
+};
+
+class Attention : public testing::TestWithParam<Shape> {
+ protected:
+  void SetUp() override {
+    table_ = random_floats(16 + 41 + 16, 77);
+    std::fill_n(table_.begin(), 16, table_[16]);
+    if (GetParam().has_bias) bias_ = {.reversed = table_.data() + 16, .limit = 40};
+  }
+
+  Query query(std::int64_t position) const {
+    const std::int64_t window = GetParam().window;
+    return {.position = position,
+            .first_key = window == 0 ? 0 : std::max<std::int64_t>(0, position - window + 1)};
+  }
+
+  std::vector<float> table_;
+  DistanceBias bias_;
+};
+
+TEST_P(Attention, EqualsSoftmaxInDouble) {
+  const Shape s = GetParam();
+  const Cache cache(s.head_dim, s.value_dim, s.length, 100);
+  const auto last = static_cast<std::int64_t>(s.length) - 1;
+  std::vector<Query> queries;
+  for (const std::int64_t back : {40, 17, 3, 1, 0}) {
+    if (last - back >= 0) queries.push_back(query(last - back));
+  }
+  const float scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim));
+  const auto q = random_floats(queries.size() * s.head_dim, 101, scale);
+  for (const platform::IsaLevel level : runnable_levels()) {
+    const std::vector<float> y = attend(level, cache, q, queries, bias_);
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      double largest = 0.0;
+      double score_size = 0.0;
+      const auto expected = reference(cache, std::span(q).subspan(i * s.head_dim, s.head_dim),
+                                      queries[i], bias_, largest, score_size);
+      // A score is off by at most (head_dim + 2) eps of its terms' sizes, which moves a weight by
+      // that share, both in the sum and in the mean (hence twice); e^x by 2 units, and each of the
+      // keys adds one rounding to sum and mean.
+      const double keys = static_cast<double>(queries[i].position - queries[i].first_key + 1);
+      const double bound =
+          0x1p-24 * largest *
+          (2.0 * static_cast<double>(s.head_dim + 2) * score_size + 2.0 * keys + 16.0);
+      for (std::size_t d = 0; d < s.value_dim; ++d) {
+        ASSERT_NEAR(static_cast<double>(y[i * s.value_dim + d]), expected[d], bound)
+            << platform::name(level) << " query " << i << " element " << d;
+      }
+    }
+  }
+}
+
+TEST_P(Attention, BitsDependOnNeitherLevelNorNeighbours) {
+  const Shape s = GetParam();
+  const Cache cache(s.head_dim, s.value_dim, s.length, 200);
+  const std::size_t count = std::min<std::size_t>(s.length, 23);
+  std::vector<Query> queries;
+  for (std::size_t i = 0; i < count; ++i) {
+    queries.push_back(query(static_cast<std::int64_t>(s.length - count + i)));
+  }
+  const auto q = random_floats(count * s.head_dim, 201, 0.3F);
+  const std::vector<float> expected = attend(platform::IsaLevel::kScalar, cache, q, queries, bias_);
+  for (const platform::IsaLevel level : runnable_levels()) {
+    for (const std::size_t block : {1U, 3U, 23U}) {
+      for (std::size_t at = 0; at < count; at += block) {
+        const std::size_t n = std::min(block, count - at);
+        const auto y = attend(level, cache, std::span(q).subspan(at * s.head_dim, n * s.head_dim),
+                              std::span(queries).subspan(at, n), bias_);
+        ASSERT_EQ(std::memcmp(y.data(), &expected[at * s.value_dim], y.size() * sizeof(float)), 0)
+            << platform::name(level) << " block of " << block << " at " << at;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(attention, Attention,
+                         testing::Values(Shape{8, 8, 1, 0, false}, Shape{64, 64, 63, 0, false},
+                                         Shape{64, 64, 64, 0, true}, Shape{64, 64, 65, 0, false},
+                                         Shape{12, 12, 100, 0, true}, Shape{128, 64, 513, 0, false},
+                                         Shape{256, 256, 130, 50, false},
+                                         Shape{16, 12, 1100, 0, true},
+                                         Shape{64, 64, 1100, 512, false}),
+                         [](const auto& p) {
+                           return "h" + std::to_string(p.param.head_dim) + "_v" +
+                                  std::to_string(p.param.value_dim) + "_n" +
+                                  std::to_string(p.param.length) + "_w" +
+                                  std::to_string(p.param.window) +
+                                  (p.param.has_bias ? "_bias" : "");
+                         });
+
+}  // namespace
+}  // namespace cicada::kernels
