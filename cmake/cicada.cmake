@@ -21,6 +21,8 @@ target_compile_options(
             -Wvla
             -Wimplicit-fallthrough
             -Wno-psabi
+            # Every field has an initialiser, and designated ones name what differs.
+            -Wno-missing-field-initializers
             # False alarms of GCC 12 inside fmt and libstdc++ at -O3.
             $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-restrict>
             -ffp-contract=off
@@ -44,6 +46,10 @@ function(cicada_module name)
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${dir}/*.cc)
   set(tests ${all})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  # Tests that replace operator new are programs of their own.
+  set(alloc_tests ${tests})
+  list(FILTER alloc_tests INCLUDE REGEX "_alloc_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "_alloc_test\\.cc$")
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
   if(NOT sources)
@@ -56,6 +62,13 @@ function(cicada_module name)
     if(TARGET cicada_${edge})
       target_link_libraries(cicada_${name} PUBLIC cicada_${edge})
     endif()
+  endforeach()
+  foreach(source IN LISTS alloc_tests)
+    get_filename_component(test ${source} NAME_WE)
+    add_executable(cicada_${test} ${source})
+    target_link_libraries(cicada_${test} PRIVATE cicada_${name} GTest::gtest_main)
+    add_test(NAME ${name}/${test} COMMAND cicada_${test})
+    set_tests_properties(${name}/${test} PROPERTIES LABELS unit TIMEOUT 120)
   endforeach()
   if(tests)
     add_executable(cicada_${name}_test ${tests})

@@ -50,12 +50,12 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::run(const std::function<void(std::size_t)>& work) {
-  work_ = &work;
+void ThreadPool::run_region(Borrowed work) {
+  work_ = work;
   running_.store(static_cast<std::uint32_t>(num_workers_ - 1), std::memory_order_relaxed);
   region_.fetch_add(1, std::memory_order_release);  // publishes work_ and running_
   region_.notify_all();
-  work(0);
+  work.call(work.object, 0);
   // The workers end within a step of each other, so spinning is short.
   for (int spin = 0; running_.load(std::memory_order_acquire) != 0; ++spin) {
     if (spin < kSpins) {
@@ -78,7 +78,7 @@ void ThreadPool::worker_loop(std::size_t worker_idx) {
     if (region_.load(std::memory_order_acquire) == seen) continue;  // spurious wake-up
     ++seen;
     if (stop_.load(std::memory_order_relaxed)) return;
-    (*work_)(worker_idx);
+    work_.call(work_.object, worker_idx);
     running_.fetch_sub(1, std::memory_order_release);
   }
 }

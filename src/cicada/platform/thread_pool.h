@@ -9,8 +9,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -42,20 +40,33 @@ class ThreadPool {
 
   std::size_t size() const { return num_workers_; }
 
-  // Calls work(worker_idx) on every worker; `work` must not throw.
-  void run(const std::function<void(std::size_t)>& work);
+  // Calls work(worker_idx) on every worker; `work` must not throw. Allocates nothing.
+  template <typename Work>
+  void run(const Work& work) {
+    run_region(
+        {.call = [](const void* object,
+                    std::size_t worker_idx) { (*static_cast<const Work*>(object))(worker_idx); },
+         .object = &work});
+  }
 
   // The barrier of the running region; only for use inside run().
   Barrier& barrier() { return barrier_; }
 
  private:
+  // A callable that is borrowed for the time of a region.
+  struct Borrowed {
+    void (*call)(const void* object, std::size_t worker_idx) = nullptr;
+    const void* object = nullptr;
+  };
+
+  void run_region(Borrowed work);
   void worker_loop(std::size_t worker_idx);
 
   const std::size_t num_workers_;
   Barrier barrier_;
-  const std::function<void(std::size_t)>* work_ = nullptr;  // valid during a region
-  alignas(64) std::atomic<std::uint32_t> region_{0};        // counts regions; workers wait on it
-  alignas(64) std::atomic<std::uint32_t> running_{0};       // workers still inside the region
+  Borrowed work_;                                      // valid during a region
+  alignas(64) std::atomic<std::uint32_t> region_{0};   // counts regions; workers wait on it
+  alignas(64) std::atomic<std::uint32_t> running_{0};  // workers still inside the region
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };

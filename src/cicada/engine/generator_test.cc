@@ -1,0 +1,116 @@
+#include "cicada/engine/generator.h"
+
+#include <gtest/gtest.h>
+
+#include "cicada/model/test_model.h"
+
+namespace cicada::engine {
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+class GeneratorTest : public testing::Test {
+ protected:
+  GeneratorTest()
+      : pool_(2),
+        model_(model::load_test_model(model::test_file({}), pool_,
+                                      kernels::runnable_levels().back())) {}
+
+  std::unique_ptr<Generator> generator(std::size_t context, std::size_t chunk = 16) {
+    auto made = Generator::create(*model_, pool_, context, chunk);
+    EXPECT_TRUE(made.has_value());
+    return std::move(*made);
+  }
+
+  static Ids prompt(std::size_t length) {
+    Ids ids;
+    for (std::size_t i = 0; i < length; ++i) {
+      ids.emplace_back(static_cast<std::int32_t>(i * 31 % model::kTestVocab));
+    }
+    return ids;
+  }
+
+  static Generation answer(Generator& generator, const Ids& prompt,
+                           const GenerateOptions& options) {
+    auto result = generator.generate(prompt, options, [](TokenId) { return true; });
+    EXPECT_TRUE(result.has_value()) << result.error().to_string();
+    return std::move(*result);
+  }
+
+  platform::ThreadPool pool_;
+  std::unique_ptr<model::Model> model_;
+};
+
+const GenerateOptions kSampled = {.max_tokens = 40, .sampler = {.temperature = 1.0F, .seed = 9}};
+
+TEST_F(GeneratorTest, AReplayedGenerationIsTheSame) {
+  const Ids ids = prompt(50);
+  const Generation first = answer(*generator(128), ids, kSampled);
+  EXPECT_EQ(first.tokens.size(), 40U);
+  EXPECT_EQ(answer(*generator(128, 7), ids, kSampled).tokens, first.tokens);
+  GenerateOptions other = kSampled;
+  other.sampler.seed = 10;
+  EXPECT_NE(answer(*generator(128), ids, other).tokens, first.tokens);
+}
+
+TEST_F(GeneratorTest, TheNextTurnReusesThePromptAndGivesTheBitsOfAFreshOne) {
+  auto warm = generator(256);
+  const Ids first_prompt = prompt(50);
+  const Generation first = answer(*warm, first_prompt, kSampled);
+  Ids second_prompt = first_prompt;
+  second_prompt.insert(second_prompt.end(), first.tokens.begin(), first.tokens.end());
+  second_prompt.emplace_back(5);
+  const Generation second = answer(*warm, second_prompt, kSampled);
+  // The reply was decoded, so it is prefilled again; the prompt is not.
+  EXPECT_EQ(second.reused_tokens, first_prompt.size());
+  EXPECT_EQ(second.tokens, answer(*generator(256), second_prompt, kSampled).tokens);
+}
+
+TEST_F(GeneratorTest, TheSamePromptRecomputesItsLastTokenOnly) {
+  auto warm = generator(128);
+  const Ids ids = prompt(30);
+  const Ids tokens = answer(*warm, ids, kSampled).tokens;
+  const Generation again = answer(*warm, ids, kSampled);
+  EXPECT_EQ(again.reused_tokens, 29U);
+  EXPECT_EQ(again.tokens, tokens);
+}
+
+TEST_F(GeneratorTest, AFullContextEndsWithLength) {
+  const Generation result = answer(*generator(64), prompt(63), {});
+  EXPECT_EQ(result.tokens.size(), 1U);
+  EXPECT_EQ(result.reason, FinishReason::kLength);
+}
+
+TEST_F(GeneratorTest, APromptWithoutRoomIsRefusedWithBothNumbers) {
+  for (const std::size_t length : {64U, 65U, 500U}) {
+    const auto result = generator(64)->generate(prompt(length), {}, [](TokenId) { return true; });
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().code(), Code::kOutOfCapacity);
+    EXPECT_TRUE(formats::has(result.error().message(), std::to_string(length)));
+    EXPECT_TRUE(formats::has(result.error().message(), "64"));
+  }
+  EXPECT_FALSE(generator(64)->generate({}, {}, [](TokenId) { return true; }).has_value());
+}
+
+TEST_F(GeneratorTest, EndTokensStopAndAreNotPartOfTheAnswer) {
+  const Ids ids = prompt(20);
+  const Ids tokens = answer(*generator(64), ids, {.max_tokens = 8}).tokens;
+  GenerateOptions options{.max_tokens = 8};
+  options.end_tokens = {tokens[3]};
+  const Generation result = answer(*generator(64), ids, options);
+  EXPECT_EQ(result.reason, FinishReason::kStop);
+  const auto first = std::find(tokens.begin(), tokens.end(), tokens[3]);
+  EXPECT_EQ(result.tokens, Ids(tokens.begin(), first));
+}
+
+TEST_F(GeneratorTest, CancellingStopsBetweenSteps) {
+  int asked = 0;
+  GenerateOptions options;
+  options.is_cancelled = [&asked] { return ++asked > 5; };
+  const Generation result = answer(*generator(128), prompt(20), options);
+  EXPECT_EQ(result.reason, FinishReason::kCancelled);
+  EXPECT_LT(result.tokens.size(), 6U);
+}
+
+}  // namespace
+}  // namespace cicada::engine

@@ -1,0 +1,191 @@
+#include "cicada/model/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cicada/model/test_model.h"
+
+namespace cicada::model {
+namespace {
+
+constexpr platform::IsaLevel kLevel = platform::IsaLevel::kScalar;
+
+std::string refusal(const std::string& bytes) {
+  platform::ThreadPool pool(1);
+  const auto file = formats::open_bytes(bytes);
+  if (!file) return file.error().to_string();
+  const auto model = Model::load(*file, pool, {.level = kLevel, .load = {}});
+  return model ? std::string() : model.error().to_string();
+}
+
+// A llama with one key put in place of its own.
+std::string with_key(const std::string& key, std::uint32_t value) {
+  const TestModel m;
+  formats::GgufBuilder b;
+  b.key_string("general.architecture", "llama");
+  const std::pair<std::string, std::uint32_t> keys[] = {
+      {"block_count", m.num_layers},        {"context_length", 2048},
+      {"embedding_length", kTestHidden},    {"feed_forward_length", kTestFfn},
+      {"attention.head_count", kTestHeads}, {"attention.head_count_kv", kTestKvHeads}};
+  bool is_new = true;
+  for (const auto& [name, usual] : keys) {
+    b.key_u32("llama." + name, name == key ? value : usual);
+    is_new &= name != key;
+  }
+  if (is_new) b.key_u32("llama." + key, value);
+  b.key_f32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
+  add_test_matrix(b, m, "token_embd.weight", kTestVocab, kTestHidden);
+  return b.build();
+}
+
+TEST(Config, NumbersThatMakeNoSenseAreNamed) {
+  const std::pair<const char*, std::uint32_t> cases[] = {{"block_count", 0},
+                                                         {"block_count", 1U << 20},
+                                                         {"embedding_length", 0},
+                                                         {"embedding_length", 0x80000000U},
+                                                         {"feed_forward_length", 0},
+                                                         {"attention.head_count", 0},
+                                                         {"attention.head_count_kv", 0},
+                                                         {"context_length", 0},
+                                                         {"rope.dimension_count", 3},
+                                                         {"rope.dimension_count", 999},
+                                                         {"attention.key_length", 1},
+                                                         {"expert_count", 8}};
+  for (const auto& [key, value] : cases) {
+    const std::string message = refusal(with_key(key, value));
+    EXPECT_FALSE(message.empty()) << key << " = " << value;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  }
+  EXPECT_TRUE(formats::has(refusal(with_key("attention.head_count_kv", 3)), "multiple"));
+}
+
+TEST(Config, UnknownArchitecturesAreRefusedWithTheKnownOnes) {
+  formats::GgufBuilder b;
+  b.key_string("general.architecture", "mamba");
+  const std::string message = refusal(b.build());
+  EXPECT_TRUE(formats::has(message, "mamba"));
+  EXPECT_TRUE(formats::has(message, "llama, qwen2, gemma3, cicada-v1"));
+}
+
+TEST(Load, MissingTensorsAreNamed) {
+  const TestModel m{.without = {"blk.1.ffn_up.weight", "blk.2.attn_norm.weight"}};
+  const std::string message = refusal(test_file(m));
+  EXPECT_TRUE(formats::has(message, "2 tensors"));
+  EXPECT_TRUE(formats::has(message, "blk.1.ffn_up.weight"));
+}
+
+TEST(Load, AMisshapenTensorIsNamedWithBothShapes) {
+  TestModel m{.without = {"blk.0.attn_k.weight"}};
+  formats::GgufBuilder b = test_metadata(m);
+  add_test_matrix(b, m, "token_embd.weight", kTestVocab, kTestHidden);
+  for (std::uint32_t layer = 0; layer < m.num_layers; ++layer) add_test_layer(b, m, layer);
+  m.without.clear();
+  add_test_matrix(b, m, "blk.0.attn_k.weight", 48, kTestHidden);
+  add_test_vector(b, m, "output_norm.weight", kTestHidden, 1.0F);
+  EXPECT_TRUE(
+      formats::has(refusal(b.build()), "blk.0.attn_k.weight: is [48, 64], [32, 64] is needed"));
+}
+
+TEST(Load, ANamedPositionLayerWithoutItsTensorIsACorruptFile) {
+  const TestModel m{
+      .architecture = "cicada-v1", .without = {"blk.1.rel_pos_proj.weight"}, .rel_pos_dim = 16};
+  EXPECT_TRUE(formats::has(refusal(test_file(m)), "blk.1.rel_pos_proj.weight"));
+}
+
+TEST(RelPosBucket, FollowsTheDefinition) {
+  // R = 16, half 8, max 64: linear below 8, then 8 + floor(8 ln(d/8) / ln(8)).
+  for (std::uint32_t d = 0; d < 8; ++d) EXPECT_EQ(rel_pos_bucket(d, 16, 64), d);
+  EXPECT_EQ(rel_pos_bucket(8, 16, 64), 8U);
+  EXPECT_EQ(rel_pos_bucket(11, 16, 64), 9U);   // 8 ln(1.375) / ln 8 = 1.22
+  EXPECT_EQ(rel_pos_bucket(30, 16, 64), 13U);  // 8 ln(3.75) / ln 8 = 5.08
+  EXPECT_EQ(rel_pos_bucket(63, 16, 64), 15U);
+  EXPECT_EQ(rel_pos_bucket(64, 16, 64), 15U);
+  EXPECT_EQ(rel_pos_bucket(1U << 24, 16, 64), 15U);
+  for (std::uint32_t d = 0; d < 2000; ++d) {
+    EXPECT_LE(rel_pos_bucket(d, 16, 64), rel_pos_bucket(d + 1, 16, 64));
+  }
+}
+
+TEST(HalfSplitOrder, PairsOfTheFileBecomeHalves) {
+  EXPECT_EQ(half_split_order(8, 8, 8), (std::vector<std::uint32_t>{0, 2, 4, 6, 1, 3, 5, 7}));
+  // The second head likewise; rows behind the turned ones stay.
+  EXPECT_EQ(half_split_order(12, 6, 4),
+            (std::vector<std::uint32_t>{0, 2, 1, 3, 4, 5, 6, 8, 7, 9, 10, 11}));
+}
+
+TEST(Plan, ZeroPartsAreNotInItAndAreNamed) {
+  platform::ThreadPool pool(1);
+  const TestModel m{.zero = {"blk.0.attn_output.weight", "blk.1.ffn_down.weight",
+                             "blk.2.attn_output.weight", "blk.2.ffn_down.weight"},
+                    .num_layers = 4};
+  const auto model = load_test_model(test_file(m), pool, kLevel);
+  EXPECT_EQ(model->plan().elided, (std::vector<std::string>{"blk.0.attn", "blk.1.ffn", "blk.2"}));
+  for (const Step& step : model->plan().steps) {
+    EXPECT_FALSE(step.name.starts_with("blk.0.attn")) << step.name;
+    EXPECT_FALSE(step.name.starts_with("blk.1.ffn")) << step.name;
+    EXPECT_FALSE(step.name.starts_with("blk.2.")) << step.name;
+  }
+  const auto whole = load_test_model(test_file(m), pool, kLevel, false);
+  EXPECT_TRUE(whole->plan().elided.empty());
+  EXPECT_GT(whole->plan().steps.size(), model->plan().steps.size());
+  EXPECT_GT(whole->weights().packed_bytes(), model->weights().packed_bytes());
+}
+
+TEST(Plan, APositionLayerIsNamedByWhatTheFileHolds) {
+  platform::ThreadPool pool(1);
+  const TestModel none{.architecture = "cicada-v1"};
+  EXPECT_EQ(load_test_model(test_file(none), pool, kLevel)->plan().notices,
+            (std::vector<std::string>{
+                "Skipping position encoding layer initialization: not found in model config"}));
+  TestModel zero{.architecture = "cicada-v1", .rel_pos_dim = 16};
+  zero.zero = {"blk.0.rel_pos_proj.weight", "blk.1.rel_pos_proj.weight",
+               "blk.2.rel_pos_proj.weight"};
+  const auto elided = load_test_model(test_file(zero), pool, kLevel);
+  EXPECT_EQ(elided->plan().notices,
+            (std::vector<std::string>{"[INFO] PosEncoder layer skipped: weights all zero"}));
+  EXPECT_EQ(elided->plan().elided, (std::vector<std::string>{"rel_pos_proj"}));
+  zero.zero.erase("blk.1.rel_pos_proj.weight");
+  EXPECT_EQ(load_test_model(test_file(zero), pool, kLevel)->plan().elided,
+            (std::vector<std::string>{"blk.0.rel_pos_proj", "blk.2.rel_pos_proj"}));
+}
+
+TEST(NumericsId, NamesWhatBitsDependOn) {
+  platform::ThreadPool pool(1);
+  const std::string file = test_file({});
+  const std::string id = load_test_model(file, pool, kLevel)->numerics_id();
+  EXPECT_EQ(id.size(), 16U);
+  EXPECT_EQ(id, load_test_model(file, pool, kLevel)->numerics_id());
+  EXPECT_NE(
+      id, load_test_model(test_file({.dtype = tensor::DType::kF32}), pool, kLevel)->numerics_id());
+  const std::string zero = test_file({.zero = {"blk.1.ffn_down.weight"}});
+  EXPECT_NE(load_test_model(zero, pool, kLevel)->numerics_id(),
+            load_test_model(zero, pool, kLevel, false)->numerics_id());
+  for (const platform::IsaLevel level : kernels::runnable_levels()) {
+    if (level != kLevel) {
+      EXPECT_NE(id, load_test_model(file, pool, level)->numerics_id());
+    }
+  }
+}
+
+TEST(Executor, BadBatchesAreErrors) {
+  platform::ThreadPool pool(1);
+  const auto model = load_test_model(test_file({}), pool, kLevel);
+  auto executor = Executor::create(*model, pool, {.max_rows = 4, .max_context = 8});
+  auto pages = kv::PagePool::create(model->kv_shape(), 1);
+  kv::Sequence sequence(*pages);
+  ASSERT_TRUE(sequence.reserve(8).has_value());
+  kv::Sequence* const sequences[] = {&sequence};
+  const auto code = [&](std::vector<Row> rows) {
+    const auto result = (*executor)->run(rows, sequences, {});
+    return result ? std::string() : result.error().message();
+  };
+  EXPECT_TRUE(formats::has(code({}), "batch of 0"));
+  EXPECT_TRUE(formats::has(code(std::vector<Row>(5)), "batch of 5"));
+  EXPECT_TRUE(formats::has(code({{.token = TokenId(-1)}}), "-1"));
+  EXPECT_TRUE(formats::has(code({{.token = TokenId(kTestVocab)}}), "307"));
+  EXPECT_TRUE(formats::has(code({{.token = TokenId(0), .position = 8}}), "position 8"));
+}
+
+}  // namespace
+}  // namespace cicada::model
