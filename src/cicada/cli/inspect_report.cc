@@ -88,6 +88,9 @@ InspectReport inspect_file(const ModelFile& file) {
   auto config = model::read_config(file);
   if (!config) {
     report.refusal = config.error().to_string();
+    // The one tensor without which there is no configuration: it says how many tokens there are.
+    constexpr std::string_view kEmbedding = "token_embd.weight";
+    if (file.find(kEmbedding) == nullptr) report.audit.missing.emplace_back(kEmbedding);
     return report;
   }
   report.config = *std::move(config);

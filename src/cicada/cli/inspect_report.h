@@ -49,10 +49,10 @@ struct InspectReport {
   std::uint64_t tensor_bytes = 0;       // of all tensors
   std::optional<model::Config> config;  // nothing: the file cannot be run
   std::string refusal;                  // why not, a sentence
-  PartCounts parts = {};                // with config, as is everything below
+  PartCounts parts = {};                // with config, as is what follows
   std::vector<LayerReport> layers;
   std::vector<std::string> zeroed_layers;  // named as model::Plan::elided names them
-  model::TensorAudit audit;
+  model::TensorAudit audit;                // without config only token_embd.weight can be missing
 
   bool is_runnable() const {
     return config.has_value() && audit.missing.empty() && audit.misshapen.empty();
