@@ -1,6 +1,6 @@
 # Thin wrappers over the CMake presets and tools/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-models bench lint fuzz configure all-targets
+.PHONY: help run build test test-models bench bench-peers lint fuzz configure all-targets
 
 PROMPT ?= Hello! Who are you, and what can you do for me?
 MODEL ?= smollm2
@@ -18,6 +18,7 @@ help:
 	@echo 'make test                set up, build and run every test that CI runs'
 	@echo 'make test-models         tests with all three real models and against llama.cpp (1.5 GB)'
 	@echo 'make bench [MODEL=...]   speed of prefill and decode'
+	@echo 'make bench-peers PEER=PATH MODEL=FILE   the same beside a llama-bench binary'
 	@echo 'make lint                layers, headers, objects, sizes, format; clang-tidy on changes'
 	@echo 'make fuzz [FUZZ_SECONDS=60]  every fuzzer for a while'
 
@@ -51,6 +52,9 @@ test-models:
 
 bench: build
 	@$(BUILD)/cicada bench -m $(MODEL)
+
+bench-peers: build
+	@bench/compare.py --peer "$(PEER)" -m "$(MODEL)"
 
 lint:
 	@tools/setup.sh lint
