@@ -60,7 +60,9 @@ def main():
     args = parser.parse_args()
     dtype = np.float64 if args.float64 else np.float32
     # Eight characters a token are more than enough for the start of the text.
-    text = pathlib.Path(args.text).read_text()[: args.chunks * args.ctx * 8]
+    # newline="": the text's own line ends, which are \r\n in wiki.test.raw, are part of it.
+    with open(args.text, encoding="utf-8", newline="") as file:
+        text = file.read()[: args.chunks * args.ctx * 8]
     ids = tokenize(args.model, text)[: args.chunks * args.ctx]
     if len(ids) < args.chunks * args.ctx:
         sys.exit(f"{args.text} gives {len(ids)} tokens, {args.chunks * args.ctx} are needed")
