@@ -1,9 +1,11 @@
-// What kernel tests share: the levels of this machine, random numbers with a printed seed, and
-// quantised weights made from random numbers.
+// What kernel tests and benchmarks share: the levels of this machine, random numbers from one seed,
+// memory that ends at a page nobody may touch, and quantised weights made from random numbers.
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -35,6 +37,40 @@ inline std::vector<platform::IsaLevel> runnable_levels() {
   }
   return levels;
 }
+
+// `count` elements that end where an unreadable page begins, so that one element too far is a
+// fault.
+template <typename T>
+class Guarded {
+ public:
+  explicit Guarded(std::size_t count) : count_(count) {
+    constexpr std::size_t kPage = 4096;
+    mapped_bytes_ = (count * sizeof(T) + kPage - 1) / kPage * kPage + kPage;
+    void* memory =
+        ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(memory, MAP_FAILED);
+    base_ = static_cast<std::byte*>(memory);
+    std::byte* guard = base_ + mapped_bytes_ - kPage;
+    EXPECT_EQ(::mprotect(guard, kPage, PROT_NONE), 0);
+    data_ = reinterpret_cast<T*>(guard - count * sizeof(T));
+  }
+  explicit Guarded(const std::vector<T>& values) : Guarded(values.size()) {
+    std::copy(values.begin(), values.end(), data_);
+  }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  ~Guarded() { ::munmap(base_, mapped_bytes_); }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::span<T> span() { return {data_, count_}; }
+
+ private:
+  std::size_t count_;
+  std::byte* base_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
+  T* data_ = nullptr;
+};
 
 inline std::vector<float> random_floats(std::size_t n, std::uint32_t seed, float spread = 1.0F) {
   std::mt19937 generator(kSeed + seed);
