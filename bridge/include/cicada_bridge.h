@@ -18,10 +18,10 @@ extern "C" {
 
 typedef enum CicadaBridgeStatus {
   CICADA_BRIDGE_OK = 0,
-  CICADA_BRIDGE_RAISED = 1,   /* the template called raise_exception; the text is its message */
-  CICADA_BRIDGE_SYNTAX = 2,   /* the template cannot be parsed: "line 3: unexpected end of block" */
-  CICADA_BRIDGE_LIMIT = 3,    /* steps, time, depth, memory, output or source size */
-  CICADA_BRIDGE_OTHER = 4,    /* it failed while running: "line 2: tried to use + operator on …" */
+  CICADA_BRIDGE_RAISED = 1, /* the template called raise_exception; the text is its message */
+  CICADA_BRIDGE_SYNTAX = 2, /* the template cannot be parsed: "line 3: unexpected end of block" */
+  CICADA_BRIDGE_LIMIT = 3,  /* steps, time, depth, memory, output or source size */
+  CICADA_BRIDGE_OTHER = 4,  /* it failed while running: "line 2: tried to use + operator on …" */
   CICADA_BRIDGE_INTERNAL = 5, /* our fault */
 } CicadaBridgeStatus;
 

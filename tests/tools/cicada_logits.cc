@@ -1,11 +1,13 @@
 // Writes the logits of every position of a token list: the engine as the float64 oracle sees it.
 //
-//   cicada_logits MODEL IDS.txt OUT.f32 [--threads N] [--chunk N] [--role prefill|decode] [--batch B]
+//   cicada_logits MODEL IDS.txt OUT.f32 [--threads N] [--chunk N] [--role prefill|decode] [--batch
+//   B]
 //                 [--no-elide]
 //
-// IDS.txt holds ids separated by white space; OUT.f32 gets [num_ids, vocab] float32. --chunk cuts the
-// prompt, --role decode feeds one token at a time, --batch runs B sequences at once, each with the same
-// ids cut differently, and writes those of the last. CICADA_FORCE_ISA selects the kernel level.
+// IDS.txt holds ids separated by white space; OUT.f32 gets [num_ids, vocab] float32. --chunk cuts
+// the prompt, --role decode feeds one token at a time, --batch runs B sequences at once, each with
+// the same ids cut differently, and writes those of the last. CICADA_FORCE_ISA selects the kernel
+// level.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
@@ -31,9 +33,10 @@ struct Options {
 };
 
 Result<std::vector<float>> logits_of(const Options& options, const std::vector<std::int32_t>& ids) {
-  CICADA_ASSIGN(const auto level,
-                platform::choose_isa_level(platform::detect_cpu_features(),
-                                           platform::environment_variable("CICADA_FORCE_ISA").value_or("")));
+  CICADA_ASSIGN(
+      const auto level,
+      platform::choose_isa_level(platform::detect_cpu_features(),
+                                 platform::environment_variable("CICADA_FORCE_ISA").value_or("")));
   CICADA_ASSIGN(const formats::ModelFile file, formats::ModelFile::open(options.model));
   platform::ThreadPool pool(options.threads);
   model::ModelOptions model_options{.level = level, .load = {}};
@@ -77,8 +80,7 @@ Result<std::vector<float>> logits_of(const Options& options, const std::vector<s
       done[b] += count;
       if (is_last) own = count;
     }
-    CICADA_TRY(executor->run(rows, pointers,
-                             std::span(all).subspan(start * vocab, own * vocab)));
+    CICADA_TRY(executor->run(rows, pointers, std::span(all).subspan(start * vocab, own * vocab)));
     ++step;
   }
   return all;
