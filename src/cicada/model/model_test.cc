@@ -137,13 +137,15 @@ TEST(Plan, APositionLayerIsNamedByWhatTheFileHolds) {
   const TestModel none{.architecture = "cicada-v1"};
   EXPECT_EQ(load_test_model(test_file(none), pool, kLevel)->plan().notices,
             (std::vector<std::string>{
-                "Skipping position encoding layer initialization: not found in model config"}));
+                "Skipping position encoding layer initialization: not found in model config",
+                "[INFO] Initializing rotary embedding with max_position=2048"}));
   TestModel zero{.architecture = "cicada-v1", .rel_pos_dim = 16};
   zero.zero = {"blk.0.rel_pos_proj.weight", "blk.1.rel_pos_proj.weight",
                "blk.2.rel_pos_proj.weight"};
   const auto elided = load_test_model(test_file(zero), pool, kLevel);
   EXPECT_EQ(elided->plan().notices,
-            (std::vector<std::string>{"[INFO] PosEncoder layer skipped: weights all zero"}));
+            (std::vector<std::string>{"[INFO] Initializing rotary embedding with max_position=2048",
+                                      "[INFO] PosEncoder layer skipped: weights all zero"}));
   EXPECT_EQ(elided->plan().elided, (std::vector<std::string>{"rel_pos_proj"}));
   zero.zero.erase("blk.1.rel_pos_proj.weight");
   EXPECT_EQ(load_test_model(test_file(zero), pool, kLevel)->plan().elided,

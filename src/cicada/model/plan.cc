@@ -160,6 +160,11 @@ class Planner {
       plan_.notices.emplace_back(
           "Skipping position encoding layer initialization: not found in model config");
     }
+    if (config_.architecture == "cicada-v1") {
+      // RoPE has no parameters: it is never what is left out.
+      plan_.notices.push_back(fmt::format(
+          "[INFO] Initializing rotary embedding with max_position={}", config_.trained_context));
+    }
     if (zero_rel_pos_.empty()) return;
     plan_.notices.emplace_back("[INFO] PosEncoder layer skipped: weights all zero");
     if (zero_rel_pos_.size() == config_.num_layers) zero_rel_pos_ = {"rel_pos_proj"};
