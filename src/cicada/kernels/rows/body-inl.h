@@ -52,9 +52,26 @@ void rms_norm(const float* x, const float* gain, float epsilon, std::size_t n, f
   });
 }
 
-// The integers of one block: round(x * largest integer / max |x|). In this operand order of the
-// limits a NaN becomes the lowest integer; an infinity makes the scale infinite, so nothing is
-// hidden.
+// The largest size of 32 values. Compared as integers, whose order without the sign is that of
+// floats, with infinity and then NaN on top: neither is ever lost.
+CICADA_INLINE float largest_size(F32x16 a, F32x16 b) {
+  alignas(64) float lanes[32];
+  store(lanes, abs(a));
+  store(lanes + 16, abs(b));
+  alignas(64) std::int32_t bits[32];
+  __builtin_memcpy(bits, lanes, sizeof bits);
+  for (int width = 16; width >= 1; width /= 2) {
+    for (int i = 0; i < width; ++i) bits[i] = bits[i] > bits[i + width] ? bits[i] : bits[i + width];
+  }
+  __builtin_memcpy(lanes, bits, sizeof lanes[0]);
+  return lanes[0];
+}
+
+// Blocks no larger than this count as zeros: most / largest would overflow.
+inline constexpr float kSmallestBlock = 1e-33F;
+
+// The integers of one block: round(x * largest integer / max |x|). With an infinity or NaN in the
+// block the scale is infinite or NaN, and so is every product of it: nothing is hidden.
 struct Integers {
   I32x16 low_half;
   I32x16 high_half;
@@ -64,8 +81,8 @@ struct Integers {
 CICADA_INLINE Integers to_integers(const float* x, float most) {
   const F32x16 a = load(x);
   const F32x16 b = load(x + 16);
-  const float largest = reduce_max(max(abs(a), abs(b)));
-  const F32x16 inverse = broadcast(largest > 0.0F ? most / largest : 0.0F);
+  const float largest = largest_size(a, b);
+  const F32x16 inverse = broadcast(largest > kSmallestBlock ? most / largest : 0.0F);
   const F32x16 limit = broadcast(most);
   const F32x16 floor = broadcast(-most);
   return {.low_half = to_i32(min(max(a * inverse, floor), limit)),

@@ -19,7 +19,8 @@ struct RowKernels {
   // y[i] = x[i] * (1 / sqrt(mean(x²) + epsilon)) * gain[i]. Shapes: x, gain, y [n]; y may be x.
   void (*rms_norm)(const float* x, const float* gain, float epsilon, std::size_t n, float* y);
 
-  // Quantises x [n], n a multiple of 32, into blocks out[b * stride].
+  // Quantises x [n], n a multiple of 32, into blocks out[b * stride]. A block with an infinity or
+  // NaN gets a scale that is not finite.
   void (*quantize)(const float* x, std::size_t n, QuantBlock* out, std::size_t stride);
 
   // The same with integers of 15 bits.
@@ -35,10 +36,11 @@ struct RowKernels {
   // [2 * half] (elements behind it stay), cosines, sines [half].
   void (*rope)(const float* cosines, const float* sines, std::size_t half, float* x);
 
-  // Rounds a key to float16 (clamped to its finite range) into column `slot` of a tile [n][16].
+  // Rounds a key to float16 (clamped to its finite range; NaN becomes the largest: what a page
+  // holds is always finite) into column `slot` of a tile [n][16].
   void (*store_key)(const float* x, std::size_t n, std::uint16_t* tile, std::size_t slot);
 
-  // Rounds a value to float16 (clamped to its finite range). Shapes: x, out [n].
+  // Rounds a value to float16, clamped likewise. Shapes: x, out [n].
   void (*store_value)(const float* x, std::size_t n, std::uint16_t* out);
 };
 

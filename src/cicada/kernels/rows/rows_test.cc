@@ -113,6 +113,23 @@ TEST(Quantize, WritesTheBlocksOfItsStrideOnly) {
   }
 }
 
+// Where 1 / largest would overflow, a block is taken as zeros rather than as nonsense.
+TEST(Quantize, SubnormalBlocksAreZeros) {
+  for (const float size : {1e-33F, 1e-36F, 1e-42F}) {
+    std::vector<float> x(32, 0.0F);
+    x[3] = size;
+    x[9] = -size / 2;
+    for (const platform::IsaLevel level : runnable_levels()) {
+      const QuantBlock narrow = quantized(row_kernels(level), x)[0];
+      const WideQuantBlock wide = quantized_wide(row_kernels(level), x)[0];
+      for (std::size_t i = 0; i < 32; ++i) {
+        EXPECT_EQ(integer(narrow, i), 0);
+        EXPECT_EQ(integer(wide, i), 0);
+      }
+    }
+  }
+}
+
 // A number that is none must not come out as one: the product of such a block is not finite.
 TEST(Quantize, InfinityAndNaNStayVisibleInTheScaleWhereverTheyStand) {
   for (const float odd :
