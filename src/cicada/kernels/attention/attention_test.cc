@@ -9,15 +9,18 @@
 namespace cicada::kernels {
 namespace {
 
-// Keys and values of one KV head in pages, and what they stand for.
+// Keys and values of one KV head in pages, and what they stand for. Slots that hold no key have
+// what an earlier user of the page left: `rest`, the bits of a float16.
 struct Cache {
-  Cache(std::size_t head_dim, std::size_t value_dim, std::size_t length, std::uint32_t seed)
+  Cache(std::size_t head_dim, std::size_t value_dim, std::size_t length, std::uint32_t seed,
+        std::uint16_t rest = 0)
       : keys(random_floats(length * head_dim, seed)),
         values(random_floats(length * value_dim, seed + 1)) {
     const std::size_t key_bytes = kKeyTile * head_dim * 2;
     const std::size_t page_bytes = key_bytes + kKeyTile * value_dim * 2;
     const std::size_t num_pages = (length + kKeyTile - 1) / kKeyTile;
     memory.resize(num_pages * page_bytes);
+    for (std::size_t i = 0; i < memory.size(); i += 2) std::memcpy(&memory[i], &rest, 2);
     for (std::size_t p = 0; p < num_pages; ++p) pages.push_back(memory.data() + p * page_bytes);
     tiles = {.pages = pages.data(),
              .key_offset_bytes = 0,
@@ -36,6 +39,17 @@ struct Cache {
     const auto round = [](float& v) { v = tensor::f16_to_f32(tensor::f32_to_f16(v)); };
     std::for_each(keys.begin(), keys.end(), round);
     std::for_each(values.begin(), values.end(), round);
+  }
+
+  // Puts the same float16 into a whole key and value.
+  void overwrite(std::int64_t position, std::uint16_t bits) {
+    const auto at = static_cast<std::size_t>(position);
+    const std::size_t slot = at % kKeyTile;
+    auto* page = memory.data() + (pages[at / kKeyTile] - memory.data());
+    auto* tile = reinterpret_cast<std::uint16_t*>(page) + slot / 16 * 16 * tiles.head_dim;
+    auto* value = reinterpret_cast<std::uint16_t*>(page + tiles.value_offset_bytes);
+    for (std::size_t d = 0; d < tiles.head_dim; ++d) tile[d * 16 + slot % 16] = bits;
+    std::fill_n(value + slot * tiles.value_dim, tiles.value_dim, bits);
   }
 
   std::vector<float> keys;    // [length, head_dim]
@@ -215,20 +229,45 @@ TEST_P(Attention, BitsDependOnNeitherLevelNorNeighbours) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(attention, Attention,
-                         testing::Values(Shape{8, 8, 1, 0, false}, Shape{64, 64, 63, 0, false},
-                                         Shape{64, 64, 64, 0, true}, Shape{64, 64, 65, 0, false},
-                                         Shape{12, 12, 100, 0, true}, Shape{128, 64, 513, 0, false},
-                                         Shape{256, 256, 130, 50, false},
-                                         Shape{16, 12, 1100, 0, true},
-                                         Shape{64, 64, 1100, 512, false}),
-                         [](const auto& p) {
-                           return "h" + std::to_string(p.param.head_dim) + "_v" +
-                                  std::to_string(p.param.value_dim) + "_n" +
-                                  std::to_string(p.param.length) + "_w" +
-                                  std::to_string(p.param.window) +
-                                  (p.param.has_bias ? "_bias" : "");
-                         });
+// What lies after the last key, or before the first of a window, weighs exactly nothing, and pages
+// that no query sees are not touched.
+TEST_P(Attention, BitsDependOnNothingOutsideTheRowsKeys) {
+  const Shape s = GetParam();
+  const auto last = static_cast<std::int64_t>(s.length) - 1;
+  const std::vector<Query> queries = {query(last)};
+  const auto q = random_floats(s.head_dim, 301, 0.3F);
+  constexpr std::uint16_t kLargest = 0x7BFF;  // 65504
+  constexpr std::uint16_t kLeast = 0xFBFF;    // -65504
+  const Cache clean(s.head_dim, s.value_dim, s.length, 300);
+  Cache used(s.head_dim, s.value_dim, s.length, 300, kLargest);
+  Cache used_too(s.head_dim, s.value_dim, s.length, 300, kLeast);
+  for (Cache* cache : {&used, &used_too}) {
+    for (std::int64_t j = 0; j < queries[0].first_key; ++j) cache->overwrite(j, kLargest);
+    const auto first_page = static_cast<std::size_t>(queries[0].first_key) / kKeyTile;
+    std::fill_n(cache->pages.begin(), first_page, nullptr);
+  }
+  for (const platform::IsaLevel level : runnable_levels()) {
+    const std::vector<float> expected = attend(level, clean, q, queries, bias_);
+    EXPECT_EQ(attend(level, used, q, queries, bias_), expected) << platform::name(level);
+    EXPECT_EQ(attend(level, used_too, q, queries, bias_), expected) << platform::name(level);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    attention, Attention,
+    testing::Values(Shape{8, 8, 1, 0, false}, Shape{8, 12, 65, 0, true},
+                    Shape{64, 64, 63, 0, false}, Shape{64, 64, 64, 0, true},
+                    Shape{64, 64, 65, 0, false}, Shape{12, 12, 100, 0, true},
+                    Shape{12, 64, 1100, 0, false}, Shape{128, 64, 512, 0, false},
+                    Shape{128, 64, 513, 0, false}, Shape{128, 128, 65, 1, true},
+                    Shape{256, 256, 130, 50, false}, Shape{256, 12, 513, 64, true},
+                    Shape{16, 12, 1100, 0, true}, Shape{64, 64, 1100, 512, false},
+                    Shape{64, 64, 1100, 513, true}),
+    [](const auto& p) {
+      return "h" + std::to_string(p.param.head_dim) + "_v" + std::to_string(p.param.value_dim) +
+             "_n" + std::to_string(p.param.length) + "_w" + std::to_string(p.param.window) +
+             (p.param.has_bias ? "_bias" : "");
+    });
 
 }  // namespace
 }  // namespace cicada::kernels
