@@ -14,8 +14,8 @@ using Names = std::vector<std::string>;
 
 // What to change of a llama of two layers, width 32, feed-forward 64, 3 tokens.
 struct Changes {
-  std::set<std::string> zero;
-  std::set<std::string> without;
+  std::set<std::string> zero = {};
+  std::set<std::string> without = {};
   std::string architecture = "llama";
   std::uint32_t rel_pos_dim = 0;
 };
