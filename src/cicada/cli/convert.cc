@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "cicada/cli/commands.h"
 #include "cicada/cli/common.h"
@@ -97,11 +99,23 @@ int report_failure(const Error& error) {
   return error.code() == Code::kIo ? kRunTimeFailure : status;
 }
 
+// A place that cannot be written to is wrong use, unlike a disk that fills up on the way.
+Result<void> check_output(const std::string& path) {
+  std::error_code ignored;  // what cannot be looked at is left to the writer
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    return fail(Code::kNotFound, "{}: no such folder", folder.string());
+  }
+  if (!std::filesystem::is_directory(path, ignored)) return {};
+  return fail(Code::kInvalidArgument, "{}: is a directory, a file is needed", path);
+}
+
 Result<int> run(const ConvertArguments& arguments) {
   formats::ConvertOptions options;
   CICADA_ASSIGN(options.type, parse_type(arguments.type));
   CICADA_ASSIGN(options.input_path, resolve_model(arguments.input, arguments.offline));
   options.output_path = arguments.output;
+  CICADA_TRY(check_output(options.output_path));
   CICADA_TRY(formats::ModelFile::open(options.input_path));
   platform::Progress progress(STDERR_FILENO);
   options.progress = [&progress](const formats::ConvertProgress& at) {

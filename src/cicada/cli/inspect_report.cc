@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cicada/model/weights.h"
 
 namespace cicada::cli {
@@ -90,7 +92,9 @@ InspectReport inspect_file(const ModelFile& file) {
     report.refusal = config.error().to_string();
     // The one tensor without which there is no configuration: it says how many tokens there are.
     constexpr std::string_view kEmbedding = "token_embd.weight";
-    if (file.find(kEmbedding) == nullptr) report.audit.missing.emplace_back(kEmbedding);
+    const std::vector<std::string_view> known = model::known_architectures();
+    const bool is_known = std::find(known.begin(), known.end(), report.architecture) != known.end();
+    if (is_known && file.find(kEmbedding) == nullptr) report.audit.missing.emplace_back(kEmbedding);
     return report;
   }
   report.config = *std::move(config);

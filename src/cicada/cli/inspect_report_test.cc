@@ -115,6 +115,7 @@ TEST(InspectReport, AnUnknownArchitectureStillHasItsTensorsCounted) {
   EXPECT_EQ(report.architecture, "unheard-of");
   EXPECT_TRUE(formats::has(report.refusal, "unheard-of"));
   EXPECT_GT(report.parameters, 0U);
+  EXPECT_TRUE(report.audit.missing.empty());
   EXPECT_TRUE(report.layers.empty());
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "cicada/cli/inspect_print.h"
+#include "cicada/cli/printable.h"
 #include "cicada/cli/table.h"
 #include "cicada/formats/quote.h"
 #include "cicada/platform/terminal.h"
@@ -36,7 +37,7 @@ std::string summary(const Inspection& inspection) {
                   grouped(report.parameters), counted(inspection.file.tensors().size(), "tensor"),
                   grouped(inspection.file.size_bytes()),
                   platform::format_bytes(inspection.file.size_bytes()), inspection.sha256);
-  if (!report.config) text += fmt::format("\ncannot be run: {}\n", report.refusal);
+  if (!report.config) text += fmt::format("\ncannot be run: {}\n", printable(report.refusal));
   return text;
 }
 

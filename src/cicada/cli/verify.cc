@@ -11,9 +11,9 @@
 #include "cicada/cli/commands.h"
 #include "cicada/cli/common.h"
 #include "cicada/cli/output.h"
+#include "cicada/cli/printable.h"
 #include "cicada/cli/pull.h"
 #include "cicada/cli/table.h"
-#include "cicada/formats/quote.h"
 #include "cicada/json/writer.h"
 #include "cicada/platform/file.h"
 #include "cicada/platform/interrupt.h"
@@ -66,7 +66,7 @@ std::string to_text(const std::string& path, const formats::VerifyReport& verdic
                        verdict.sha256 ? ", SHA-256 as expected" : ", SHA-256 not compared");
   }
   std::string text;
-  for (const std::string& problem : verdict.problems) text += problem + "\n";
+  for (const std::string& problem : verdict.problems) text += printable(problem) + "\n";
   return text + fmt::format("{}: {}\n", path, counted(verdict.problems.size(), "problem"));
 }
 
