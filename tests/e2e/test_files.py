@@ -2,6 +2,7 @@
 import json
 import os
 import struct
+import time
 import unittest
 
 from cli_case import CliCase
@@ -63,7 +64,9 @@ class Files(CliCase):
             for command in (["inspect", path], ["run", "-m", path, "-p", "a"], ["tokenize", "-m", path],
                             ["convert", path, self.path("out.gguf"), "--type", "f16"]):
                 with self.subTest(file=name, command=command[0]):
+                    begin = time.monotonic()
                     self.refused(*command, part=os.path.basename(path))
+                    self.assertLess(time.monotonic() - begin, 10)
             code, out, _ = self.run_cli("verify", path, "--json")
             self.assertIn(code, (2, 3), name)
             if code == 3:
