@@ -1,8 +1,13 @@
 # cicada_module(<name>): one static library per folder of src/cicada, one test program beside it.
 #   sources  every .cc that is not a test or benchmark        -> cicada_<name>
 #   tests    every *_test.cc                                  -> cicada_<name>_test (ctest label `unit`, or
-#            `kernel` for the kernels module)
+#            `kernel` for the kernels module), but for those that are programs of their own:
+#            *_alloc_test.cc, which replace operator new, and *_numerics_test.cc (label `numerics`),
+#            which take longer
+#   benches  every *_bench.cc                                 -> cicada_<name>_bench, where Google's
+#            benchmark library is there; ctest runs none
 include(GoogleTest)
+find_package(benchmark QUIET)
 include(${CMAKE_CURRENT_LIST_DIR}/modules.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/isa_flags.cmake)
 
@@ -46,10 +51,11 @@ function(cicada_module name)
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${dir}/*.cc)
   set(tests ${all})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  # Tests that replace operator new are programs of their own.
-  set(alloc_tests ${tests})
-  list(FILTER alloc_tests INCLUDE REGEX "_alloc_test\\.cc$")
-  list(FILTER tests EXCLUDE REGEX "_alloc_test\\.cc$")
+  set(own_tests ${tests})
+  list(FILTER own_tests INCLUDE REGEX "_(alloc|numerics)_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "_(alloc|numerics)_test\\.cc$")
+  set(benches ${all})
+  list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
   if(NOT sources)
@@ -63,26 +69,33 @@ function(cicada_module name)
       target_link_libraries(cicada_${name} PUBLIC cicada_${edge})
     endif()
   endforeach()
-  foreach(source IN LISTS alloc_tests)
+  foreach(source IN LISTS own_tests)
     get_filename_component(test ${source} NAME_WE)
-    add_executable(cicada_${test} ${source})
-    target_link_libraries(cicada_${test} PRIVATE cicada_${name} GTest::gtest_main)
-    add_test(NAME ${name}/${test} COMMAND cicada_${test})
-    set_tests_properties(${name}/${test} PROPERTIES LABELS unit TIMEOUT 120)
+    set(label unit)
+    if(test MATCHES "_numerics_test$")
+      set(label numerics)
+    endif()
+    cicada_test_program(cicada_${test} ${name} ${label} ${source})
   endforeach()
   if(tests)
-    add_executable(cicada_${name}_test ${tests})
-    target_link_libraries(cicada_${name}_test PRIVATE cicada_${name} GTest::gtest_main ${ARGN})
-    target_compile_definitions(
-      cicada_${name}_test PRIVATE CICADA_TESTDATA_DIR="${PROJECT_SOURCE_DIR}/testdata"
-                                  CICADA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     set(label unit)
     if(name STREQUAL "kernels")
       set(label kernel)
     endif()
-    gtest_discover_tests(
-      cicada_${name}_test
-      DISCOVERY_MODE PRE_TEST
-      PROPERTIES LABELS ${label} TIMEOUT 120)
+    cicada_test_program(cicada_${name}_test ${name} ${label} ${tests})
+    target_link_libraries(cicada_${name}_test PRIVATE ${ARGN})
   endif()
+  if(benches AND benchmark_FOUND)
+    add_executable(cicada_${name}_bench ${benches})
+    target_link_libraries(cicada_${name}_bench PRIVATE cicada_${name} benchmark::benchmark_main)
+  endif()
+endfunction()
+
+# One GoogleTest program of a module; every test in it is a test of ctest with this label.
+function(cicada_test_program target module label)
+  add_executable(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE cicada_${module} GTest::gtest_main)
+  target_compile_definitions(${target} PRIVATE CICADA_TESTDATA_DIR="${PROJECT_SOURCE_DIR}/testdata"
+                                               CICADA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 120)
 endfunction()
