@@ -21,13 +21,14 @@ inline std::vector<float> random_floats(std::size_t n, std::uint32_t seed, float
   return values;
 }
 
-// Random rows of a type as a file holds them: random bits with float16 scales of sane size.
+// Random rows of a type as a file holds them: random bits with float16 scales of about `spread`.
 inline std::vector<std::byte> random_rows(tensor::DType dtype, std::size_t rows,
-                                          std::size_t columns, std::uint32_t seed) {
+                                          std::size_t columns, std::uint32_t seed,
+                                          float spread = 0.05F) {
   using tensor::DType;
   std::mt19937 generator(kSeed + seed);
   std::uniform_int_distribution<int> byte(0, 255);
-  std::normal_distribution<float> normal(0.0F, 0.05F);
+  std::normal_distribution<float> normal(0.0F, spread);
   std::vector<std::byte> bytes(rows * tensor::row_bytes(dtype, columns));
   for (std::byte& b : bytes) b = static_cast<std::byte>(byte(generator));
   const auto put16 = [&](std::size_t at, std::uint16_t value) {

@@ -1,106 +1,203 @@
 // The numeric contract (docs/numerics.md): the bits of a row's logits depend on the tokens up to it
 // and on numerics_id, never on threads, chunks, neighbours or what the cache held before.
+//
+// One text goes through the engine in many ways; every way must give the bits of the plainest one.
 #include <gtest/gtest.h>
 
 #include "cicada/model/test_model.h"
+#include "cicada/platform/env.h"
 
 namespace cicada::model {
 namespace {
 
-constexpr std::size_t kTokens = 150;
+using platform::IsaLevel;
 
-std::vector<TokenId> text(std::uint32_t seed) {
+constexpr std::uint32_t kText = 1;   // seeds
+constexpr std::uint32_t kOther = 2;  // a text that only fills caches
+
+std::vector<TokenId> text(std::uint32_t seed, std::size_t length, std::size_t vocab) {
   std::mt19937 generator(seed);
-  std::uniform_int_distribution<std::int32_t> id(0, kTestVocab - 1);
+  std::uniform_int_distribution<std::int32_t> id(0, static_cast<std::int32_t>(vocab) - 1);
   std::vector<TokenId> ids;
-  for (std::size_t i = 0; i < kTokens; ++i) ids.emplace_back(id(generator));
+  for (std::size_t i = 0; i < length; ++i) ids.emplace_back(id(generator));
   return ids;
 }
 
 // How a text goes through the engine.
 struct Way {
   std::size_t threads = 1;
-  std::vector<std::size_t> chunks = {kTokens};  // repeated until the text ends
-  std::size_t batch = 1;        // sequences; the text is the last, others are ragged
-  std::size_t warm_prefix = 0;  // tokens kept from an earlier run that went on differently
+  std::vector<std::size_t> chunks = {SIZE_MAX};  // cuts of the prompt, repeated until it ends
+  std::size_t batch = 1;          // sequences; the text is the last, the others are ragged
+  std::size_t warm_prefix = 0;    // tokens kept from an earlier run that went on differently
+  std::size_t prompt = SIZE_MAX;  // tokens after which the rest is decoded one at a time
+
+  std::string to_string() const {
+    std::string cuts;
+    for (const std::size_t cut : chunks)
+      cuts += cut == SIZE_MAX ? " whole" : fmt::format(" {}", cut);
+    return fmt::format("{} threads, chunks{}, batch of {}, {} tokens warm, prompt of {}", threads,
+                       cuts, batch, warm_prefix,
+                       prompt == SIZE_MAX ? "all" : fmt::format("{}", prompt));
+  }
 };
 
-// Runs [begin, end) of the text as the last sequence of the batch, its logits into `logits`.
-void run_chunk(Executor& executor, const std::vector<TokenId>& ids, std::size_t begin,
-               std::size_t end, std::vector<std::size_t>& neighbours,
-               std::vector<kv::Sequence*>& sequences, std::span<float> logits) {
-  std::vector<Row> rows;
-  for (std::size_t b = 0; b + 1 < sequences.size(); ++b) {
-    const std::size_t want = 1 + (begin + 3 * b) % 5;
-    for (std::size_t i = 0; i < want && neighbours[b] < kTokens; ++i, ++neighbours[b]) {
-      rows.push_back(
-          {.token = TokenId(static_cast<std::int32_t>((7 * neighbours[b] + b) % kTestVocab)),
-           .position = static_cast<std::int64_t>(neighbours[b]),
-           .sequence = static_cast<std::uint32_t>(b)});
+// A text of `length` tokens; logits are compared from position `first_logits` on.
+struct Text {
+  std::size_t length = 150;
+  std::size_t first_logits = 0;
+};
+
+// One pass of a text over a model.
+class Pass {
+ public:
+  Pass(const Model& model, const Way& way, const Text& text)
+      : model_(model),
+        way_(way),
+        text_(text),
+        vocab_(model.config().vocab),
+        pool_(way.threads),
+        neighbours_(way.batch, 0),
+        logits_((text.length - text.first_logits) * vocab_, NAN) {
+    auto executor = Executor::create(model, pool_,
+                                     {.max_rows = text.length + kMostNeighbourRows * way.batch,
+                                      .max_sequences = way.batch,
+                                      .max_context = text.length,
+                                      .max_logit_rows = text.length});
+    const std::size_t pages = (text.length + kv::kPageTokens - 1) / kv::kPageTokens * way.batch;
+    auto pool = kv::PagePool::create(model.kv_shape(), pages);
+    EXPECT_TRUE(executor.has_value() && pool.has_value());
+    executor_ = std::move(*executor);
+    pages_ = std::make_unique<kv::PagePool>(std::move(*pool));
+    for (std::size_t b = 0; b < way.batch; ++b) {
+      owned_.push_back(std::make_unique<kv::Sequence>(*pages_));
+      sequences_.push_back(owned_.back().get());
+      // The text's own sequence grows as it goes, through pages in any order.
+      if (b + 1 == way.batch) break;
+      EXPECT_TRUE(owned_[b]->reserve(text.length).has_value());
     }
   }
-  for (std::size_t i = begin; i < end; ++i) {
-    rows.push_back({.token = ids[i],
-                    .position = static_cast<std::int64_t>(i),
-                    .sequence = static_cast<std::uint32_t>(sequences.size() - 1),
-                    .wants_logits = true});
+
+  // Shapes: result [length - first_logits, vocab]; NaN before the warm prefix.
+  std::vector<float> logits() {
+    const std::vector<TokenId> ids = text(kText, text_.length, vocab_);
+    std::size_t at = 0;
+    if (way_.warm_prefix > 0) {
+      // Another text with the same beginning fills the cache; its tail must leave no trace.
+      std::vector<TokenId> other = text(kOther, text_.length, vocab_);
+      std::copy_n(ids.begin(), way_.warm_prefix, other.begin());
+      run(other, 0, text_.length);
+      sequences_.back()->truncate(way_.warm_prefix);
+      at = way_.warm_prefix;
+    }
+    for (std::size_t i = 0; at < text_.length; ++i) {
+      const std::size_t prompt = std::min(way_.prompt, text_.length);
+      const std::size_t cut = way_.chunks[i % way_.chunks.size()];
+      const std::size_t end = at < prompt ? at + std::min(cut, prompt - at) : at + 1;
+      run(ids, at, end);
+      at = end;
+    }
+    return std::move(logits_);
   }
-  const auto result =
-      executor.run(rows, sequences, logits.subspan(begin * kTestVocab, (end - begin) * kTestVocab));
-  ASSERT_TRUE(result.has_value()) << result.error().to_string();
+
+ private:
+  static constexpr std::size_t kMostNeighbourRows = 5;
+
+  // Runs [begin, end) of a text as the last sequence of the batch, some rows of each neighbour
+  // before it.
+  void run(const std::vector<TokenId>& ids, std::size_t begin, std::size_t end) {
+    std::vector<Row> rows;
+    for (std::size_t b = 0; b + 1 < way_.batch; ++b) {
+      const std::size_t want = 1 + (begin + 3 * b) % kMostNeighbourRows;
+      for (std::size_t i = 0; i < want && neighbours_[b] < text_.length; ++i, ++neighbours_[b]) {
+        rows.push_back(
+            {.token = TokenId(static_cast<std::int32_t>((7 * neighbours_[b] + b) % vocab_)),
+             .position = static_cast<std::int64_t>(neighbours_[b]),
+             .sequence = static_cast<std::uint32_t>(b)});
+      }
+    }
+    ASSERT_TRUE(sequences_.back()->reserve(end).has_value());
+    for (std::size_t i = begin; i < end; ++i) {
+      rows.push_back({.token = ids[i],
+                      .position = static_cast<std::int64_t>(i),
+                      .sequence = static_cast<std::uint32_t>(way_.batch - 1),
+                      .wants_logits = i >= text_.first_logits});
+    }
+    std::span<float> target;
+    if (end > text_.first_logits) {
+      const std::size_t first = std::max(begin, text_.first_logits) - text_.first_logits;
+      target =
+          std::span(logits_).subspan(first * vocab_, (end - text_.first_logits - first) * vocab_);
+    }
+    const auto result = executor_->run(rows, sequences_, target);
+    ASSERT_TRUE(result.has_value()) << result.error().to_string();
+  }
+
+  const Model& model_;
+  const Way& way_;
+  const Text& text_;
+  std::size_t vocab_;
+  platform::ThreadPool pool_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<kv::PagePool> pages_;
+  std::vector<std::unique_ptr<kv::Sequence>> owned_;
+  std::vector<kv::Sequence*> sequences_;
+  std::vector<std::size_t> neighbours_;  // rows of each that have run
+  std::vector<float> logits_;
+};
+
+std::vector<float> logits_by(const Model& model, const Way& way, const Text& text = {}) {
+  return Pass(model, way, text).logits();
 }
 
-std::vector<float> logits_by(const std::string& file, platform::IsaLevel level, const Way& way,
-                             bool elide = true) {
-  platform::ThreadPool pool(way.threads);
-  const auto model = load_test_model(file, pool, level, elide);
-  auto executor = Executor::create(*model, pool,
-                                   {.max_rows = kTokens + 5 * way.batch,
-                                    .max_sequences = way.batch,
-                                    .max_context = kTokens,
-                                    .max_logit_rows = kTokens});
-  auto pages = kv::PagePool::create(model->kv_shape(), 3 * way.batch);
-  std::vector<std::unique_ptr<kv::Sequence>> owned;
-  std::vector<kv::Sequence*> sequences;
-  for (std::size_t b = 0; b < way.batch; ++b) {
-    owned.push_back(std::make_unique<kv::Sequence>(*pages));
-    EXPECT_TRUE(owned.back()->reserve(kTokens).has_value());
-    sequences.push_back(owned.back().get());
+// Rows from position `from` on have equal bits.
+testing::AssertionResult same_bits(const Model& model, const std::vector<float>& expected,
+                                   const std::vector<float>& got, const Text& text,
+                                   std::size_t from) {
+  const std::size_t vocab = model.config().vocab;
+  for (std::size_t row = std::max(from, text.first_logits); row < text.length; ++row) {
+    const std::size_t at = (row - text.first_logits) * vocab;
+    if (std::memcmp(&got[at], &expected[at], vocab * sizeof(float)) != 0) {
+      return testing::AssertionFailure() << "logits of position " << row << " differ";
+    }
   }
-  const std::vector<TokenId> ids = text(1);
-  std::vector<std::size_t> neighbours(way.batch, 0);
-  std::vector<float> logits(kTokens * kTestVocab, NAN);
-  std::size_t at = 0;
-  if (way.warm_prefix > 0) {
-    // Another text with the same beginning fills the cache; its tail must leave no trace.
-    std::vector<TokenId> other = text(2);
-    std::copy_n(ids.begin(), way.warm_prefix, other.begin());
-    run_chunk(**executor, other, 0, kTokens, neighbours, sequences, logits);
-    at = way.warm_prefix;
-  }
-  for (std::size_t i = 0; at < kTokens; ++i) {
-    const std::size_t end = std::min(kTokens, at + way.chunks[i % way.chunks.size()]);
-    run_chunk(**executor, ids, at, end, neighbours, sequences, logits);
-    at = end;
-  }
-  return logits;
+  return testing::AssertionSuccess();
 }
 
-std::vector<Way> ways(platform::IsaLevel level) {
-  const std::vector<std::vector<std::size_t>> cuts = {{kTokens}, {1}, {7}, {64}, {1, 33, 2, 90}};
-  std::vector<Way> list = {{.threads = 3, .chunks = cuts[4], .batch = 3},
-                           {.threads = 1, .chunks = cuts[2], .batch = 17},
-                           {.threads = 2, .chunks = cuts[4], .warm_prefix = 70}};
-  // The slowest level takes these only.
-  if (level == platform::IsaLevel::kScalar) return list;
-  for (const auto& chunks : cuts) {
+void expect_ways(const Model& model, const std::vector<Way>& ways, const Text& text = {}) {
+  Way plain;
+  plain.prompt = ways.front().prompt;
+  const std::vector<float> expected = logits_by(model, plain, text);
+  for (const float logit : expected) ASSERT_TRUE(std::isfinite(logit));
+  for (const Way& way : ways) {
+    EXPECT_TRUE(same_bits(model, expected, logits_by(model, way, text), text, way.warm_prefix))
+        << platform::name(model.level()) << ": " << way.to_string();
+  }
+}
+
+const std::vector<std::vector<std::size_t>> kCuts = {{SIZE_MAX}, {1}, {7}, {64}, {1, 33, 2, 90}};
+
+bool is_best(IsaLevel level) { return level == kernels::runnable_levels().back(); }
+
+// What every level takes.
+std::vector<Way> few_ways() {
+  return {{.threads = 3, .chunks = kCuts[4], .batch = 3},
+          {.threads = 1, .chunks = kCuts[2], .batch = 17},
+          {.threads = 2, .chunks = kCuts[4], .warm_prefix = 70}};
+}
+
+// What the best level takes: levels share the code that cuts work, so once is enough.
+std::vector<Way> all_ways() {
+  std::vector<Way> list = few_ways();
+  for (const auto& chunks : kCuts) {
     for (const std::size_t threads : {1U, 2U}) {
       for (const std::size_t batch : {1U, 3U, 17U}) {
         list.push_back({.threads = threads, .chunks = chunks, .batch = batch});
       }
-      list.push_back({.threads = threads, .chunks = chunks, .warm_prefix = 70});
+      list.push_back({.threads = threads, .chunks = chunks, .batch = 3, .warm_prefix = 70});
     }
   }
+  list.push_back({.threads = 3});
+  list.push_back({.threads = 3, .chunks = kCuts[2], .batch = 17, .warm_prefix = 7});
   return list;
 }
 
@@ -111,41 +208,69 @@ struct Subject {
 
 std::vector<Subject> subjects() {
   using tensor::DType;
+  TestModel wide{.num_layers = 2, .hidden = 256, .ffn = 256, .head_dim = 64};
+  const auto of_type = [](TestModel model, DType dtype) {
+    model.dtype = dtype;
+    return model;
+  };
   return {{"llama_q8_0", {}},
           {"llama_q4_0", {.dtype = DType::kQ4_0}},
+          {"llama_q4_1", {.dtype = DType::kQ4_1}},
+          {"llama_q5_0", {.dtype = DType::kQ5_0}},
+          {"llama_q4_k", of_type(wide, DType::kQ4_K)},
+          {"llama_q6_k", of_type(wide, DType::kQ6_K)},
           {"llama_f32", {.dtype = DType::kF32}},
           {"qwen2_f16", {.architecture = "qwen2", .dtype = DType::kF16}},
           {"gemma3_q8_0", {.architecture = "gemma3", .num_layers = 7, .window = 20}},
           {"cicada_v1_q8_0", {.architecture = "cicada-v1", .rel_pos_dim = 16}}};
 }
 
+std::unique_ptr<Model> load(const TestModel& subject, IsaLevel level, bool elide = true) {
+  platform::ThreadPool pool(1);
+  return load_test_model(test_file(subject), pool, level, elide);
+}
+
 class Numerics : public testing::TestWithParam<Subject> {};
 
 TEST_P(Numerics, BitsDependOnNeitherThreadsNorChunksNorNeighboursNorTheCachesPast) {
-  const std::string file = test_file(GetParam().model);
-  for (const platform::IsaLevel level : kernels::runnable_levels()) {
-    const std::vector<float> expected = logits_by(file, level, {});
-    for (const float logit : expected) ASSERT_TRUE(std::isfinite(logit));
-    for (const Way& way : ways(level)) {
-      const std::vector<float> logits = logits_by(file, level, way);
-      const std::size_t first = way.warm_prefix * kTestVocab;
-      ASSERT_EQ(
-          std::memcmp(&logits[first], &expected[first], (logits.size() - first) * sizeof(float)), 0)
-          << platform::name(level) << ", " << way.threads << " threads, first chunk "
-          << way.chunks[0] << ", batch of " << way.batch << ", warm " << way.warm_prefix;
-    }
+  for (const IsaLevel level : kernels::runnable_levels()) {
+    expect_ways(*load(GetParam().model, level), is_best(level) ? all_ways() : few_ways());
   }
 }
 
-// A by-product of one order for all levels, not a promise: a level may leave it on purpose, with a
-// note in docs/numerics.md.
+// The decode role: a prompt, then a token at a time, alone and beside others.
+TEST_P(Numerics, DecodedBitsDependOnNeitherThreadsNorNeighboursNorThePromptsCuts) {
+  for (const IsaLevel level : kernels::runnable_levels()) {
+    std::vector<Way> ways = {{.threads = 3, .chunks = kCuts[4], .batch = 3, .prompt = 130}};
+    for (const std::size_t batch : {1U, 2U, 17U}) {
+      if (!is_best(level)) break;
+      ways.push_back({.threads = 1, .chunks = kCuts[3], .batch = batch, .prompt = 130});
+      ways.push_back({.threads = 2, .chunks = kCuts[3], .batch = batch, .prompt = 130});
+    }
+    expect_ways(*load(GetParam().model, level), ways, {.first_logits = 129});
+  }
+}
+
+// A by-product of one kernel for both roles, not a promise: a later version may leave it on
+// purpose, with a note in docs/numerics.md.
+TEST_P(Numerics, RolesOfThisVersionGiveEqualBits) {
+  const Text text;
+  for (const IsaLevel level : kernels::runnable_levels()) {
+    const auto model = load(GetParam().model, level);
+    const std::vector<float> prefilled = logits_by(*model, {}, text);
+    const std::vector<float> decoded = logits_by(*model, {.threads = 2, .prompt = 20}, text);
+    EXPECT_TRUE(same_bits(*model, prefilled, decoded, text, 0)) << platform::name(level);
+  }
+}
+
+// A by-product of one order for all levels, not a promise, as above.
 TEST_P(Numerics, LevelsOfThisVersionGiveEqualBits) {
-  const std::string file = test_file(GetParam().model);
+  const Text text;
   const auto levels = kernels::runnable_levels();
-  const std::vector<float> expected = logits_by(file, levels.front(), {.threads = 2});
-  for (const platform::IsaLevel level : levels) {
-    const std::vector<float> logits = logits_by(file, level, {.threads = 2});
-    EXPECT_EQ(std::memcmp(logits.data(), expected.data(), logits.size() * sizeof(float)), 0)
+  const std::vector<float> expected = logits_by(*load(GetParam().model, levels.front()), {}, text);
+  for (const IsaLevel level : levels) {
+    const auto model = load(GetParam().model, level);
+    EXPECT_TRUE(same_bits(*model, expected, logits_by(*model, {.threads = 2}, text), text, 0))
         << platform::name(level);
   }
 }
@@ -153,15 +278,53 @@ TEST_P(Numerics, LevelsOfThisVersionGiveEqualBits) {
 INSTANTIATE_TEST_SUITE_P(numerics, Numerics, testing::ValuesIn(subjects()),
                          [](const auto& p) { return std::string(p.param.name); });
 
+// Past 512 keys a row's attention is made of splits that several workers may share.
+class LongNumerics : public testing::TestWithParam<Subject> {};
+
+TEST_P(LongNumerics, BitsDependOnNothingAcrossSplitsOfTheKeys) {
+  const Text text{.length = 1100, .first_logits = 1020};
+  for (const IsaLevel level : kernels::runnable_levels()) {
+    const auto model = load(GetParam().model, level);
+    std::vector<Way> ways = {{.threads = 2, .chunks = {500, 13}}};
+    std::vector<Way> decoding = {{.threads = 2, .chunks = {512}, .batch = 2, .prompt = 1022}};
+    if (is_best(level)) {
+      ways.push_back({.threads = 3, .chunks = {511, 2}, .warm_prefix = 600});
+      ways.push_back({.threads = 1, .chunks = {64}, .batch = 3});
+      for (const std::size_t threads : {1U, 2U, 3U}) {
+        decoding.push_back({.threads = threads, .chunks = {256}, .prompt = 1022});
+      }
+      decoding.push_back({.threads = 2, .chunks = {300}, .batch = 9, .prompt = 1022});
+    }
+    expect_ways(*model, ways, text);
+    expect_ways(*model, decoding, text);
+    const std::vector<float> prefilled = logits_by(*model, {}, text);
+    const std::vector<float> decoded = logits_by(*model, {.prompt = 1022}, text);
+    EXPECT_TRUE(same_bits(*model, prefilled, decoded, text, 0)) << platform::name(level);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    numerics, LongNumerics,
+    testing::Values(
+        Subject{"llama_q8_0", {.num_layers = 2}},
+        Subject{"gemma3_window_530", {.architecture = "gemma3", .num_layers = 6, .window = 530}},
+        Subject{"cicada_v1", {.architecture = "cicada-v1", .rel_pos_dim = 64, .num_layers = 2}}),
+    [](const auto& p) { return std::string(p.param.name); });
+
 TEST(NumericsElision, ElidedAndNotAreEqualWithMinusZeroAsZero) {
   const TestModel subject = {.zero = {"blk.0.attn_output.weight", "blk.1.ffn_down.weight",
                                       "blk.2.attn_output.weight", "blk.2.ffn_down.weight"},
                              .num_layers = 4};
-  const std::string file = test_file(subject);
-  for (const platform::IsaLevel level : kernels::runnable_levels()) {
-    const std::vector<float> elided = logits_by(file, level, {.threads = 2}, true);
-    const std::vector<float> whole = logits_by(file, level, {.threads = 2}, false);
-    for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_EQ(elided[i], whole[i]) << i;
+  for (const IsaLevel level : kernels::runnable_levels()) {
+    const auto elided = load(subject, level, true);
+    const auto whole = load(subject, level, false);
+    ASSERT_LT(elided->plan().steps.size(), whole->plan().steps.size());
+    const Way decoding{.threads = 2, .chunks = kCuts[3], .batch = 3, .prompt = 100};
+    for (const Way& way : {few_ways()[0], decoding}) {
+      const std::vector<float> expected = logits_by(*whole, way);
+      const std::vector<float> got = logits_by(*elided, way);
+      for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], expected[i]) << i;
+    }
   }
 }
 
@@ -171,12 +334,39 @@ TEST(NumericsElision, AZeroPositionTableIsAsNone) {
     with.zero.insert("blk." + std::to_string(i) + ".rel_pos_proj.weight");
   }
   const TestModel without = {.architecture = "cicada-v1"};
-  for (const platform::IsaLevel level : kernels::runnable_levels()) {
-    const std::vector<float> expected = logits_by(test_file(without), level, {});
+  for (const IsaLevel level : kernels::runnable_levels()) {
+    const std::vector<float> expected = logits_by(*load(without, level), {});
     for (const bool elide : {true, false}) {
-      const std::vector<float> logits = logits_by(test_file(with), level, {}, elide);
+      const std::vector<float> logits = logits_by(*load(with, level, elide), {});
       for (std::size_t i = 0; i < logits.size(); ++i) ASSERT_EQ(logits[i], expected[i]);
     }
+  }
+}
+
+// The same with real weights. The scalar level takes a short text.
+TEST(NumericsOfSmolLM2, BitsDependOnNeitherThreadsNorChunksNorNeighboursNorTheCachesPast) {
+  const auto home = platform::environment_variable("CICADA_HOME");
+  const std::string folder =
+      home ? *home : platform::environment_variable("HOME").value_or("") + "/.cache/cicada";
+  const auto file = formats::ModelFile::open(folder + "/models/smollm2.gguf");
+  if (!file) GTEST_SKIP() << "no model smollm2: " << file.error().message();
+  platform::ThreadPool pool(2);
+  for (const IsaLevel level : kernels::runnable_levels()) {
+    const auto model = Model::load(*file, pool, {.level = level, .load = {}});
+    ASSERT_TRUE(model.has_value()) << model.error().to_string();
+    if (level == IsaLevel::kScalar) {
+      const Text text{.length = 6};
+      expect_ways(**model, {{.threads = 2, .chunks = {1, 3}, .batch = 2}}, text);
+      continue;
+    }
+    const Text text{.first_logits = 120};
+    std::vector<Way> ways = {{.threads = 2, .chunks = kCuts[4], .batch = 3}};
+    if (is_best(level)) {
+      ways.push_back({.threads = 1, .chunks = kCuts[1]});
+      ways.push_back({.threads = 2, .chunks = kCuts[3], .batch = 17});
+      ways.push_back({.threads = 3, .chunks = kCuts[2], .warm_prefix = 70});
+    }
+    expect_ways(**model, ways, text);
   }
 }
 

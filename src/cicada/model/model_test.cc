@@ -26,7 +26,7 @@ std::string with_key(const std::string& key, std::uint32_t value) {
   b.key_string("general.architecture", "llama");
   const std::pair<std::string, std::uint32_t> keys[] = {
       {"block_count", m.num_layers},        {"context_length", 2048},
-      {"embedding_length", kTestHidden},    {"feed_forward_length", kTestFfn},
+      {"embedding_length", m.hidden},       {"feed_forward_length", m.ffn},
       {"attention.head_count", kTestHeads}, {"attention.head_count_kv", kTestKvHeads}};
   bool is_new = true;
   for (const auto& [name, usual] : keys) {
@@ -35,7 +35,7 @@ std::string with_key(const std::string& key, std::uint32_t value) {
   }
   if (is_new) b.key_u32("llama." + key, value);
   b.key_f32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
-  add_test_matrix(b, m, "token_embd.weight", kTestVocab, kTestHidden);
+  add_test_matrix(b, m, "token_embd.weight", kTestVocab, m.hidden);
   return b.build();
 }
 
@@ -78,11 +78,11 @@ TEST(Load, MissingTensorsAreNamed) {
 TEST(Load, AMisshapenTensorIsNamedWithBothShapes) {
   TestModel m{.without = {"blk.0.attn_k.weight"}};
   formats::GgufBuilder b = test_metadata(m);
-  add_test_matrix(b, m, "token_embd.weight", kTestVocab, kTestHidden);
+  add_test_matrix(b, m, "token_embd.weight", kTestVocab, m.hidden);
   for (std::uint32_t layer = 0; layer < m.num_layers; ++layer) add_test_layer(b, m, layer);
   m.without.clear();
-  add_test_matrix(b, m, "blk.0.attn_k.weight", 48, kTestHidden);
-  add_test_vector(b, m, "output_norm.weight", kTestHidden, 1.0F);
+  add_test_matrix(b, m, "blk.0.attn_k.weight", 48, m.hidden);
+  add_test_vector(b, m, "output_norm.weight", m.hidden, 1.0F);
   EXPECT_TRUE(
       formats::has(refusal(b.build()), "blk.0.attn_k.weight: is [48, 64], [32, 64] is needed"));
 }
