@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <set>
 
 #include "cicada/model/test_model.h"
 
@@ -19,45 +22,158 @@ std::string refusal(const std::string& bytes) {
   return model ? std::string() : model.error().to_string();
 }
 
-// A llama with one key put in place of its own.
-std::string with_key(const std::string& key, std::uint32_t value) {
-  const TestModel m;
-  formats::GgufBuilder b;
-  b.key_string("general.architecture", "llama");
-  const std::pair<std::string, std::uint32_t> keys[] = {
-      {"block_count", m.num_layers},        {"context_length", 2048},
-      {"embedding_length", m.hidden},       {"feed_forward_length", m.ffn},
-      {"attention.head_count", kTestHeads}, {"attention.head_count_kv", kTestKvHeads}};
-  bool is_new = true;
-  for (const auto& [name, usual] : keys) {
-    b.key_u32("llama." + name, name == key ? value : usual);
-    is_new &= name != key;
+// Metadata of a small model with one key put in place of its own, or added; the keys that matter
+// to its architecture are there.
+class Changed {
+ public:
+  explicit Changed(std::string architecture = "llama") : prefix_(architecture + ".") {
+    builder_.key_string("general.architecture", architecture);
   }
-  if (is_new) b.key_u32("llama." + key, value);
-  b.key_f32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
-  add_test_matrix(b, m, "token_embd.weight", kTestVocab, m.hidden);
-  return b.build();
+
+  Changed& with(const std::string& key, formats::MetaType type, const formats::Bytes& value) {
+    builder_.key(prefix_ + key, type, value);
+    changed_.insert(key);
+    return *this;
+  }
+  Changed& with(const std::string& key, std::uint32_t value) {
+    return with(key, formats::MetaType::kU32, formats::Bytes().number(value));
+  }
+  Changed& with(const std::string& key, float value) {
+    return with(key, formats::MetaType::kF32, formats::Bytes().number(value));
+  }
+  Changed& with(const std::string& key, const char* value) {
+    return with(key, formats::MetaType::kString, formats::Bytes().string(value));
+  }
+  Changed& without(const std::string& key) {
+    changed_.insert(key);
+    return *this;
+  }
+
+  // What is said about it.
+  std::string refusal() {
+    const TestModel m;
+    const std::pair<const char*, std::uint32_t> usual[] = {
+        {"block_count", m.num_layers},        {"context_length", 2048},
+        {"embedding_length", m.hidden},       {"feed_forward_length", m.ffn},
+        {"attention.head_count", kTestHeads}, {"attention.head_count_kv", kTestKvHeads},
+        {"attention.sliding_window", 20}};
+    for (const auto& [key, value] : usual) {
+      if (!changed_.contains(key)) builder_.key_u32(prefix_ + key, value);
+    }
+    if (!changed_.contains("attention.layer_norm_rms_epsilon")) {
+      builder_.key_f32(prefix_ + "attention.layer_norm_rms_epsilon", 1e-5F);
+    }
+    add_test_matrix(builder_, m, "token_embd.weight", kTestVocab, m.hidden);
+    const auto file = formats::open_bytes(builder_.build());
+    if (!file) return file.error().to_string();
+    const auto config = read_config(*file);
+    return config ? std::string() : config.error().to_string();
+  }
+
+ private:
+  std::string prefix_;
+  formats::GgufBuilder builder_;
+  std::set<std::string> changed_;
+};
+
+// Refused in one line that has every one of these parts.
+void expect_refusal(const std::string& message, std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) EXPECT_TRUE(formats::has(message, part));
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
 }
 
-TEST(Config, NumbersThatMakeNoSenseAreNamed) {
+TEST(Config, IsReadWhereNothingIsWrong) {
+  for (const char* name : {"llama", "qwen2", "gemma3", "cicada-v1"}) {
+    EXPECT_EQ(Changed(name).refusal(), "") << name;
+  }
+}
+
+TEST(Config, NumbersOutOfRangeAreNamedWithWhatIsAllowed) {
   const std::pair<const char*, std::uint32_t> cases[] = {{"block_count", 0},
                                                          {"block_count", 1U << 20},
+                                                         {"block_count", 0xFFFFFFFFU},
                                                          {"embedding_length", 0},
                                                          {"embedding_length", 0x80000000U},
                                                          {"feed_forward_length", 0},
+                                                         {"feed_forward_length", 0xFFFFFFFFU},
                                                          {"attention.head_count", 0},
+                                                         {"attention.head_count", 0xFFFFFFFFU},
                                                          {"attention.head_count_kv", 0},
                                                          {"context_length", 0},
-                                                         {"rope.dimension_count", 3},
+                                                         {"context_length", 0xFFFFFFFFU},
+                                                         {"rope.dimension_count", 0},
                                                          {"rope.dimension_count", 999},
                                                          {"attention.key_length", 1},
-                                                         {"expert_count", 8}};
+                                                         {"attention.key_length", 1U << 20},
+                                                         {"attention.value_length", 0}};
   for (const auto& [key, value] : cases) {
-    const std::string message = refusal(with_key(key, value));
-    EXPECT_FALSE(message.empty()) << key << " = " << value;
-    EXPECT_EQ(message.find('\n'), std::string::npos);
+    expect_refusal(Changed().with(key, value).refusal(),
+                   {std::string("llama.") + key, std::to_string(value), "is allowed"});
   }
-  EXPECT_TRUE(formats::has(refusal(with_key("attention.head_count_kv", 3)), "multiple"));
+  const std::pair<const char*, float> numbers[] = {
+      {"attention.layer_norm_rms_epsilon", 0.0F},
+      {"attention.layer_norm_rms_epsilon", -1e-5F},
+      {"attention.layer_norm_rms_epsilon", std::numeric_limits<float>::quiet_NaN()},
+      {"attention.layer_norm_rms_epsilon", std::numeric_limits<float>::infinity()},
+      {"rope.freq_base", 0.0F},
+      {"rope.freq_base", -10000.0F},
+      {"rope.freq_base", std::numeric_limits<float>::quiet_NaN()}};
+  for (const auto& [key, value] : numbers) {
+    expect_refusal(Changed().with(key, value).refusal(),
+                   {std::string("llama.") + key, "is allowed"});
+  }
+}
+
+TEST(Config, NumbersThatDoNotFitTogetherAreRefused) {
+  expect_refusal(Changed().with("attention.head_count_kv", 3U).refusal(),
+                 {"4 heads", "multiple", "3 KV heads"});
+  expect_refusal(Changed().with("rope.dimension_count", 3U).refusal(), {"RoPE dimension 3", "odd"});
+  // 64 does not divide by 3 heads, and nothing else says how wide a head is.
+  expect_refusal(
+      Changed().with("attention.head_count", 3U).with("attention.head_count_kv", 3U).refusal(),
+      {"llama.attention.key_length", "missing"});
+  expect_refusal(Changed().with("expert_count", 8U).refusal(), {"experts", "not built"});
+  expect_refusal(Changed().with("rope.scaling.type", "yarn").refusal(), {"'yarn'", "linear"});
+  expect_refusal(
+      Changed().with("rope.scaling.type", "linear").with("rope.scaling.factor", 0.0F).refusal(),
+      {"llama.rope.scaling.factor", "is allowed"});
+  expect_refusal(Changed("gemma3").with("attention.sliding_window", 0U).refusal(),
+                 {"gemma3.attention.sliding_window", "is allowed"});
+  expect_refusal(Changed("cicada-v1").with("rel_pos_dim", 7U).refusal(),
+                 {"cicada-v1.rel_pos_dim", "7", "even"});
+  expect_refusal(Changed("cicada-v1").with("rel_pos_dim", 1U << 20).refusal(),
+                 {"cicada-v1.rel_pos_dim", "is allowed"});
+  // ln(max / h) must be above 0.
+  expect_refusal(
+      Changed("cicada-v1").with("rel_pos_dim", 16U).with("rel_pos_max_distance", 8U).refusal(),
+      {"cicada-v1.rel_pos_max_distance", "8", "is allowed"});
+}
+
+TEST(Config, KeysOfAWrongTypeAreNamed) {
+  for (const char* key : {"block_count", "embedding_length", "attention.head_count",
+                          "attention.head_count_kv", "rope.dimension_count"}) {
+    expect_refusal(Changed().with(key, "4").refusal(), {std::string("llama.") + key});
+    expect_refusal(Changed().with(key, 4.5F).refusal(), {std::string("llama.") + key});
+  }
+  for (const char* key : {"attention.layer_norm_rms_epsilon", "rope.freq_base"}) {
+    expect_refusal(Changed().with(key, "1e-5").refusal(), {std::string("llama.") + key});
+  }
+  expect_refusal(Changed().with("rope.scaling.type", 1U).refusal(), {"llama.rope.scaling.type"});
+  expect_refusal(
+      Changed()
+          .with("block_count", formats::MetaType::kI32, formats::Bytes().number(std::int32_t{-3}))
+          .refusal(),
+      {"llama.block_count"});
+}
+
+TEST(Config, MissingKeysAreNamed) {
+  for (const char* key :
+       {"block_count", "embedding_length", "feed_forward_length", "attention.head_count",
+        "context_length", "attention.layer_norm_rms_epsilon"}) {
+    expect_refusal(Changed().without(key).refusal(), {std::string("llama.") + key, "missing"});
+  }
+  expect_refusal(Changed("gemma3").without("attention.sliding_window").refusal(),
+                 {"gemma3.attention.sliding_window", "missing"});
 }
 
 TEST(Config, UnknownArchitecturesAreRefusedWithTheKnownOnes) {
