@@ -248,6 +248,27 @@ TEST(Plan, ZeroPartsAreNotInItAndAreNamed) {
   EXPECT_GT(whole->weights().packed_bytes(), model->weights().packed_bytes());
 }
 
+// The sites whose rounding costs most read the finer form (docs/numerics.md, "What is rounded").
+TEST(Plan, ProductsReadTheFormOfTheirSite) {
+  using kernels::InputFormat;
+  platform::ThreadPool pool(1);
+  const auto blocks = load_test_model(test_file({}), pool, kLevel);
+  const auto floats = load_test_model(test_file({.dtype = tensor::DType::kF16}), pool, kLevel);
+  std::size_t products = 0;
+  for (const Step& step : blocks->plan().steps) {
+    const bool is_coarse = step.name.ends_with(".attn_output") || step.name.ends_with(".ffn_glu");
+    for (const Product& product : step.products) {
+      ++products;
+      EXPECT_EQ(product.input, is_coarse ? InputFormat::kInt8 : InputFormat::kInt15)
+          << product.tensor;
+    }
+  }
+  EXPECT_EQ(products, 3U * 7U + 1U);
+  for (const Step& step : floats->plan().steps) {
+    for (const Product& product : step.products) EXPECT_EQ(product.input, InputFormat::kF32);
+  }
+}
+
 TEST(Plan, APositionLayerIsNamedByWhatTheFileHolds) {
   platform::ThreadPool pool(1);
   const TestModel none{.architecture = "cicada-v1"};
