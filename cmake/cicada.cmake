@@ -97,5 +97,10 @@ function(cicada_test_program target module label)
   target_link_libraries(${target} PRIVATE cicada_${module} GTest::gtest_main)
   target_compile_definitions(${target} PRIVATE CICADA_TESTDATA_DIR="${PROJECT_SOURCE_DIR}/testdata"
                                                CICADA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 120)
+  # Parameters have names; their values would only show bytes.
+  gtest_discover_tests(
+    ${target}
+    NO_PRETTY_VALUES
+    DISCOVERY_MODE PRE_TEST
+    PROPERTIES LABELS ${label} TIMEOUT 120)
 endfunction()
