@@ -1,8 +1,11 @@
 """`cicada run`, `tokenize` and `perplexity` on CHAIN: cases BC-03, 10 and 16, and bad options."""
 import json
+import os
+import subprocess
 import unittest
 
-from cli_case import CliCase
+import made_models
+from cli_case import PROGRAM, CliCase
 
 
 class Run(CliCase):
@@ -127,6 +130,45 @@ class Run(CliCase):
         self.assertEqual(code, 0, err)
         self.assertEqual(out.split(), ["bcd", "yza"])
         self.assertIn("101", err)
+
+    def test_output_that_nobody_takes_is_one_sentence(self):
+        model = self.chain("alphabet.gguf")
+        letters = self.path("letters.txt", b"abcdefghijklmnopqrstuvwxyz" * 20)
+        commands = [["run", "-m", model, "--raw", "-p", "a", "-n", "5"],
+                    ["run", "-m", model, "--raw", "-p", "a", "-n", "5", "--json"],
+                    ["chat", "-m", model, "-n", "3"],
+                    ["bench", "-m", model, "-p", "8", "-n", "4", "-r", "1"],
+                    ["perplexity", "-m", model, "-f", letters, "--ctx", "64", "--chunks", "1"],
+                    ["tokenize", "-m", model], ["inspect", model, "--json"], ["verify", model], ["pull", "--list"]]
+        for command in commands:
+            for name, output in (("a full disk", open("/dev/full", "wb")), ("a closed pipe", self.closed_pipe())):
+                with output:
+                    done = subprocess.run([PROGRAM, *command], input=b"a\n", stdout=output, stderr=subprocess.PIPE,
+                                          timeout=30)
+                said = done.stderr.decode()
+                self.assertEqual(done.returncode, 1, f"{name}: {command}: {said}")
+                self.assertEqual(said.count("standard output: "), 1, f"{name}: {command}: {said}")
+
+    def test_errors_that_nobody_takes_keep_their_status(self):
+        for arguments, status in ((["verify", "no-such-file", "--offline"], 2), (["no-such-command"], 2)):
+            for errors in (open("/dev/full", "wb"), self.closed_pipe()):
+                with errors:
+                    done = subprocess.run([PROGRAM, *arguments], stderr=errors, timeout=30)
+                self.assertEqual(done.returncode, status, arguments)
+
+    def test_words_of_a_file_cannot_move_the_cursor(self):
+        evil = "\x1b[2Jllama\r\x9b"
+        model = self.path("evil.gguf", made_models.layered(evil))
+        for command in (["run", "-m", model, "-p", "a"], ["inspect", model], ["verify", model],
+                        ["tokenize", "-m", model]):
+            _, out, err = self.run_cli(*command)
+            self.assertFalse(set("\x1b\r\x9b") & set(out + err), (command, out, err))
+
+    @staticmethod
+    def closed_pipe():
+        reader, writer = os.pipe()
+        os.close(reader)
+        return open(writer, "wb")
 
 
 if __name__ == "__main__":

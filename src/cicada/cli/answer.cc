@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cicada/cli/messages.h"
 #include "cicada/platform/interrupt.h"
 
 namespace cicada::cli {
@@ -52,9 +53,8 @@ Result<std::size_t> context_tokens(std::uint32_t wanted, const model::Config& co
   }
   if (wanted == 0) return std::size_t{std::min(config.trained_context, kDefaultContext)};
   if (wanted > config.trained_context) {
-    fmt::print(stderr,
-               "cicada: a context of {} tokens is more than the {} this model was trained for\n",
-               wanted, config.trained_context);
+    complain(fmt::format("a context of {} tokens is more than the {} this model was trained for",
+                         wanted, config.trained_context));
   }
   return std::size_t{wanted};
 }
@@ -77,18 +77,16 @@ Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
 }
 
 Result<Answer> answer(Answerer& answerer, const std::vector<TokenId>& prompt,
-                      const std::function<void(std::string_view)>& on_text) {
+                      const std::function<bool(std::string_view)>& on_text) {
   Answer result;
   tokenizer::Detokenizer detokenizer(*answerer.tokenizer);
-  const auto emit = [&](std::string piece) {
-    if (piece.empty()) return;
-    on_text(piece);
+  const auto emit = [&](const std::string& piece) {
     result.text += piece;
+    return piece.empty() || on_text(piece);
   };
   CICADA_ASSIGN(result.generation,
                 answerer.generator->generate(prompt, answerer.options, [&](TokenId id) {
-                  emit(detokenizer.add(id));
-                  return true;
+                  return emit(detokenizer.add(id));
                 }));
   emit(detokenizer.finish());
   return result;

@@ -43,9 +43,9 @@ struct Answer {
   engine::Generation generation;
 };
 
-// Generates and hands on text as soon as its characters are whole.
+// Generates and hands on text as soon as its characters are whole; false from on_text stops.
 Result<Answer> answer(Answerer& answerer, const std::vector<TokenId>& prompt,
-                      const std::function<void(std::string_view)>& on_text);
+                      const std::function<bool(std::string_view)>& on_text);
 
 // Rendering as of now, with the assistant's turn opened.
 chat::RenderOptions render_options();

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "cicada/cli/answer.h"
-#include "cicada/cli/commands.h"
+#include "cicada/cli/output.h"
 #include "cicada/engine/sampler.h"
 #include "cicada/json/writer.h"
 #include "cicada/platform/interrupt.h"
@@ -187,43 +187,65 @@ void write_rate(json::Writer& writer, std::string_view name, const Rate& rate) {
       .end_object();
 }
 
+// What is printed: the rates and what surrounds them.
+struct BenchReport {
+  BenchResult rates;
+  std::uint64_t rss_bytes = 0;  // at the peak
+  std::size_t kv_bytes_per_token = 0;
+  double gb_per_s = 0.0;  // of weights, while decoding
+};
+
+BenchReport describe(const BenchResult& rates, const LoadedModel& loaded, std::uint32_t batch) {
+  const double steps_per_second = rates.decode.median / batch;
+  return {.rates = rates,
+          .rss_bytes = platform::peak_resident_bytes(),
+          .kv_bytes_per_token = loaded.model->kv_shape().bytes_per_token(),
+          .gb_per_s = steps_per_second * static_cast<double>(rates.decode_bytes) / 1e9};
+}
+
+std::string to_json(const BenchReport& report, const LoadedModel& loaded) {
+  json::Writer writer;
+  writer.begin_object();
+  write_rate(writer, "prefill", report.rates.prefill);
+  write_rate(writer, "decode", report.rates.decode);
+  writer.field("rss_bytes", report.rss_bytes)
+      .field("kv_bytes_per_token", report.kv_bytes_per_token)
+      .field("gb_per_s", report.gb_per_s)
+      .field("decode_weight_bytes", report.rates.decode_bytes)
+      .field("threads", loaded.pool->size())
+      .field("isa", platform::name(loaded.model->level()))
+      .field("numerics_id", loaded.model->numerics_id())
+      .end_object();
+  return writer.take() + "\n";
+}
+
+std::string to_text(const BenchReport& report, const LoadedModel& loaded,
+                    const BenchArguments& arguments) {
+  std::string text =
+      fmt::format("{} threads, {}, KV {} bytes a token, peak memory {}\n", loaded.pool->size(),
+                  platform::name(loaded.model->level()), report.kv_bytes_per_token,
+                  platform::format_bytes(report.rss_bytes));
+  const auto add_line = [&](const char* name, std::uint32_t tokens, const Rate& rate) {
+    text += fmt::format("{:<8} {:>5} tokens after {:>5}: {:>9.1f} tokens/s  ({:.1f} to {:.1f})\n",
+                        name, tokens, arguments.depth, rate.median, rate.min, rate.max);
+  };
+  if (arguments.prefill > 0) add_line("prefill", arguments.prefill, report.rates.prefill);
+  if (arguments.decode > 0) {
+    add_line("decode", arguments.decode, report.rates.decode);
+    text += fmt::format("decode reads {} of weights a step: {:.1f} GB/s\n",
+                        platform::format_bytes(report.rates.decode_bytes), report.gb_per_s);
+  }
+  return text;
+}
+
 Result<int> run_bench(const BenchArguments& arguments) {
   CICADA_TRY(check_kv_type(arguments.kv));
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
-  CICADA_ASSIGN(const BenchResult result, measure(loaded, arguments));
-  const std::uint64_t rss = platform::peak_resident_bytes();
-  const std::size_t kv_bytes = loaded.model->kv_shape().bytes_per_token();
-  const double steps_per_second = result.decode.median / arguments.batch;
-  const double gb_per_s = steps_per_second * static_cast<double>(result.decode_bytes) / 1e9;
-  const std::string_view isa = platform::name(loaded.model->level());
-  if (arguments.json) {
-    json::Writer writer;
-    writer.begin_object();
-    write_rate(writer, "prefill", result.prefill);
-    write_rate(writer, "decode", result.decode);
-    writer.field("rss_bytes", rss)
-        .field("kv_bytes_per_token", kv_bytes)
-        .field("gb_per_s", gb_per_s)
-        .field("decode_weight_bytes", result.decode_bytes)
-        .field("threads", loaded.pool->size())
-        .field("isa", isa)
-        .field("numerics_id", loaded.model->numerics_id())
-        .end_object();
-    fmt::print("{}\n", writer.take());
-    return kSuccess;
-  }
-  fmt::print("{} threads, {}, KV {} bytes a token, peak memory {}\n", loaded.pool->size(), isa,
-             kv_bytes, platform::format_bytes(rss));
-  const auto line = [&](const char* name, std::uint32_t tokens, const Rate& rate) {
-    fmt::print("{:<8} {:>5} tokens after {:>5}: {:>9.1f} tokens/s  ({:.1f} to {:.1f})\n", name,
-               tokens, arguments.depth, rate.median, rate.min, rate.max);
-  };
-  if (arguments.prefill > 0) line("prefill", arguments.prefill, result.prefill);
-  if (arguments.decode > 0) {
-    line("decode", arguments.decode, result.decode);
-    fmt::print("decode reads {} of weights a step: {:.1f} GB/s\n",
-               platform::format_bytes(result.decode_bytes), gb_per_s);
-  }
+  CICADA_ASSIGN(const BenchResult rates, measure(loaded, arguments));
+  const BenchReport report = describe(rates, loaded, arguments.batch);
+  Output output;
+  output.write(arguments.json ? to_json(report, loaded) : to_text(report, loaded, arguments));
+  CICADA_TRY(output.finish());
   return kSuccess;
 }
 
@@ -246,12 +268,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::Range(1U, 1000U));
   command->add_option("--kv", arguments->kv, "Type of the KV cache: f16");
   command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments, &action] {
-    action = [arguments] {
-      const auto status = run_bench(*arguments);
-      return status ? *status : report(status.error());
-    };
-  });
+  set_action(*command, action, arguments, run_bench);
 }
 
 }  // namespace cicada::cli

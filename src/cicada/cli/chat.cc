@@ -1,13 +1,12 @@
 // `cicada chat`: a conversation on the terminal. Every turn is rendered and prefilled anew; what an
 // earlier turn already prefilled is taken from the cache.
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <iostream>
 
 #include "cicada/cli/answer.h"
-#include "cicada/cli/commands.h"
+#include "cicada/cli/messages.h"
+#include "cicada/cli/output.h"
 #include "cicada/platform/interrupt.h"
 #include "cicada/platform/terminal.h"
 
@@ -20,23 +19,19 @@ struct ChatArguments {
 };
 
 // Reads one line; false at the end of the input.
-bool read_line(std::string& line) {
-  if (platform::is_terminal(STDIN_FILENO)) {
-    fmt::print("> ");
-    std::fflush(stdout);
-  }
+bool read_line(std::string& line, Output& output) {
+  if (platform::is_terminal(STDIN_FILENO)) output.stream("> ");
   return static_cast<bool>(std::getline(std::cin, line));
 }
 
 Result<void> take_turn(Answerer& answerer, const chat::ChatTemplate& chat_template,
-                       std::vector<chat::Message>& messages) {
+                       std::vector<chat::Message>& messages, Output& output) {
   CICADA_ASSIGN(const std::vector<TokenId> prompt,
                 chat_template.encode(messages, *answerer.tokenizer, render_options()));
-  CICADA_ASSIGN(const Answer result, answer(answerer, prompt, [](std::string_view piece) {
-                  fmt::print("{}", piece);
-                  std::fflush(stdout);
+  CICADA_ASSIGN(const Answer result, answer(answerer, prompt, [&output](std::string_view piece) {
+                  return output.stream(piece);
                 }));
-  fmt::print("\n");
+  output.write("\n");
   // An answer that was stopped stays in the history as far as it came.
   platform::clear_interrupt();
   messages.push_back({"assistant", result.text});
@@ -47,22 +42,23 @@ Result<int> chat_loop(const ChatArguments& arguments) {
   CICADA_ASSIGN(Answerer answerer, Answerer::create(arguments.answer));
   CICADA_ASSIGN(const chat::ChatTemplate chat_template,
                 chat::ChatTemplate::from_model(*answerer.loaded.file, *answerer.tokenizer));
-  if (chat_template.is_fallback())
-    fmt::print(stderr, "cicada: {}\n", chat_template.fallback_note());
+  if (chat_template.is_fallback()) complain(chat_template.fallback_note());
   if (platform::is_terminal(STDIN_FILENO)) {
-    fmt::print(stderr, "An empty line or Ctrl-D ends the chat, Ctrl-C stops an answer.\n");
+    say("An empty line or Ctrl-D ends the chat, Ctrl-C stops an answer.");
   }
   std::vector<chat::Message> messages;
   if (!arguments.system.empty()) messages.push_back({"system", arguments.system});
+  Output output;
   std::string line;
-  while (read_line(line) && !line.empty()) {
+  while (read_line(line, output) && !line.empty()) {
     messages.push_back({"user", line});
-    const auto turn = take_turn(answerer, chat_template, messages);
+    const auto turn = take_turn(answerer, chat_template, messages, output);
     if (!turn) {
       // The conversation goes on without the message that could not be answered.
       messages.pop_back();
       report(turn.error());
     }
+    CICADA_TRY(output.finish());
   }
   return kSuccess;
 }
@@ -75,12 +71,7 @@ void add_chat(CLI::App& app, Action& action) {
   add_answer_options(*command, arguments->answer);
   command->add_option("--system", arguments->system,
                       "A system message in front of the conversation");
-  command->callback([arguments, &action] {
-    action = [arguments] {
-      const auto status = chat_loop(*arguments);
-      return status ? *status : report(status.error());
-    };
-  });
+  set_action(*command, action, arguments, chat_loop);
 }
 
 }  // namespace cicada::cli

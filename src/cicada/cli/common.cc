@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cicada/cli/messages.h"
 #include "cicada/cli/pull.h"
 #include "cicada/platform/env.h"
 #include "cicada/platform/file.h"
@@ -38,7 +39,7 @@ int exit_status(Code code) {
 }
 
 int report(const Error& error) {
-  fmt::print(stderr, "cicada: {}\n", error.to_string());
+  complain(error.to_string());
   return exit_status(error.code());
 }
 
@@ -80,9 +81,7 @@ Result<LoadedModel> load_model(const ModelArguments& arguments) {
   progress.clear();
   if (!model) return fail(std::move(model).error());
   loaded.model = std::move(*model);
-  for (const std::string& notice : loaded.model->plan().notices) {
-    fmt::print(stderr, "{}\n", notice);
-  }
+  for (const std::string& notice : loaded.model->plan().notices) say(notice);
   return loaded;
 }
 

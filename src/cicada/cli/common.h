@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cicada/base/result.h"
+#include "cicada/cli/commands.h"
 #include "cicada/formats/model_file.h"
 #include "cicada/model/model.h"
 #include "cicada/platform/thread_pool.h"
@@ -25,6 +26,19 @@ int exit_status(Code code);
 
 // Prints "cicada: <sentence>" on standard error and returns the exit status.
 int report(const Error& error);
+
+// When `command` was given, the program's action is `run` on what the parser put into `arguments`;
+// `run` returns the exit status.
+template <class Arguments>
+void set_action(CLI::App& command, Action& action, std::shared_ptr<Arguments> arguments,
+                Result<int> (*run)(const Arguments&)) {
+  command.callback([&action, run, arguments = std::move(arguments)] {
+    action = [run, arguments] {
+      const Result<int> status = run(*arguments);
+      return status ? *status : report(status.error());
+    };
+  });
+}
 
 struct ModelArguments {
   std::string model;

@@ -10,8 +10,8 @@
 #include <memory>
 #include <system_error>
 
-#include "cicada/cli/commands.h"
 #include "cicada/cli/common.h"
+#include "cicada/cli/messages.h"
 #include "cicada/cli/output.h"
 #include "cicada/cli/pull.h"
 #include "cicada/cli/table.h"
@@ -81,14 +81,13 @@ std::string to_text(const formats::ConvertReport& done) {
 void warn(const formats::ConvertReport& done) {
   for (const formats::ConvertedTensor& tensor : done.tensors) {
     if (tensor.fell_back) {
-      fmt::print(stderr,
-                 "cicada: tensor {}: its rows are not whole blocks of the type; written as {}\n",
-                 formats::quote(tensor.name), tensor::name(tensor.to));
+      complain(fmt::format("tensor {}: its rows are not whole blocks of the type; written as {}",
+                           formats::quote(tensor.name), tensor::name(tensor.to)));
     }
     if (tensor.num_overflowed > 0) {
-      fmt::print(stderr, "cicada: tensor {}: {} too large for {}, now infinite\n",
-                 formats::quote(tensor.name), counted(tensor.num_overflowed, "number"),
-                 tensor::name(tensor.to));
+      complain(fmt::format("tensor {}: {} too large for {}, now infinite",
+                           formats::quote(tensor.name), counted(tensor.num_overflowed, "number"),
+                           tensor::name(tensor.to)));
     }
   }
 }
@@ -150,12 +149,7 @@ void add_convert(CLI::App& app, Action& action) {
                       "Type of the matrices: f32 f16 bf16 q8_0 q4_0 (default: as they are)");
   command->add_flag("--offline", arguments->offline, "Never fetch a model");
   command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments, &action] {
-    action = [arguments] {
-      const auto status = run(*arguments);
-      return status ? *status : report(status.error());
-    };
-  });
+  set_action(*command, action, arguments, run);
 }
 
 }  // namespace cicada::cli

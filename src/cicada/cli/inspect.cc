@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "cicada/cli/commands.h"
 #include "cicada/cli/common.h"
 #include "cicada/cli/inspect_print.h"
 #include "cicada/cli/pull.h"
@@ -49,7 +48,7 @@ Result<PlanReport> load_plan(const ModelArguments& arguments) {
   return report_plan(*loaded.model);
 }
 
-Result<void> run(const InspectArguments& arguments) {
+Result<int> run(const InspectArguments& arguments) {
   ModelArguments model = arguments.model;
   CICADA_ASSIGN(model.model, resolve_model(model.model, model.offline));
   CICADA_ASSIGN(const formats::ModelFile file, formats::ModelFile::open(model.model));
@@ -71,7 +70,8 @@ Result<void> run(const InspectArguments& arguments) {
   } else {
     print_tables(inspection, output);
   }
-  return output.finish();
+  CICADA_TRY(output.finish());
+  return kSuccess;
 }
 
 }  // namespace
@@ -95,12 +95,7 @@ void add_inspect(CLI::App& app, Action& action) {
       ->needs(plan);
   command->add_flag("--offline", arguments->model.offline, "Never fetch a model");
   command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments, &action] {
-    action = [arguments] {
-      const auto done = run(*arguments);
-      return done ? kSuccess : report(done.error());
-    };
-  });
+  set_action(*command, action, arguments, run);
 }
 
 }  // namespace cicada::cli

@@ -1,15 +1,14 @@
-#include <fmt/format.h>
-
 #include <exception>
 
-#include "cicada/cli/commands.h"
 #include "cicada/cli/common.h"
+#include "cicada/cli/messages.h"
 #include "cicada/platform/interrupt.h"
 
 namespace cicada::cli {
 namespace {
 
 int parse_and_run(int argc, const char* const* argv) {
+  platform::install_interrupt_handler();
   CLI::App app{"Cicada serves language models with everything that does nothing taken out.",
                "cicada"};
   app.require_subcommand(1);
@@ -29,10 +28,9 @@ int parse_and_run(int argc, const char* const* argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "cicada: {}\n", error.what());
+    complain(error.what());
     return kUsageError;
   }
-  platform::install_interrupt_handler();
   return action();
 }
 
@@ -44,9 +42,9 @@ int main(int argc, const char* const* argv) noexcept {
   try {
     return parse_and_run(argc, argv);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "cicada: memory ran out\n");
+    complain("memory ran out");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "cicada: {}\n", error.what());
+    complain(error.what());
   }
   return kRunTimeFailure;
 }

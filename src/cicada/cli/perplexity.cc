@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <limits>
 
 #include "cicada/cli/answer.h"
-#include "cicada/cli/commands.h"
+#include "cicada/cli/output.h"
 #include "cicada/json/writer.h"
 #include "cicada/platform/interrupt.h"
 #include "cicada/platform/terminal.h"
@@ -44,7 +45,7 @@ struct Score {
 
 // -log softmax(logits)[target], in double.
 double negative_log_likelihood(std::span<const float> logits, TokenId target) {
-  double largest = -INFINITY;
+  double largest = -std::numeric_limits<double>::infinity();
   for (const float logit : logits) largest = std::max(largest, static_cast<double>(logit));
   double sum = 0.0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
@@ -146,7 +147,13 @@ std::string to_json(const Score& score, const LoadedModel& loaded) {
       .field("isa", platform::name(loaded.model->level()))
       .field("numerics_id", loaded.model->numerics_id())
       .end_object();
-  return writer.take();
+  return writer.take() + "\n";
+}
+
+std::string to_text(const Score& score, std::uint32_t context) {
+  return fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens in {} chunks of {}\n",
+                     score.perplexity(), score.standard_error(), score.tokens,
+                     score.chunk_nll.size(), context);
 }
 
 Result<void> check_arguments(const PerplexityArguments& arguments) {
@@ -163,8 +170,8 @@ Result<int> perplexity(const PerplexityArguments& arguments) {
   CICADA_ASSIGN(const std::string text, read_text(arguments.file));
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
   CICADA_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::create(*loaded.file));
-  const bool has_bos = tokenizer->wants_bos() && tokenizer->bos().has_value();
-  const std::vector<TokenId> ids = tokenizer->encode(text, {.add_bos = has_bos});
+  const std::optional<TokenId> bos = tokenizer->wants_bos() ? tokenizer->bos() : std::nullopt;
+  const std::vector<TokenId> ids = tokenizer->encode(text, {.add_bos = bos.has_value()});
   const std::size_t available = ids.size() / arguments.context;
   const std::size_t chunks =
       arguments.chunks == 0 ? available : std::min<std::size_t>(arguments.chunks, available);
@@ -179,20 +186,16 @@ Result<int> perplexity(const PerplexityArguments& arguments) {
     if (platform::interrupted()) break;
     const auto targets = std::span(ids).subspan(c * arguments.context, arguments.context);
     std::vector<TokenId> input(targets.begin(), targets.end());
-    if (has_bos) input[0] = *tokenizer->bos();
+    if (bos) input[0] = *bos;
     CICADA_TRY(scorer.score_chunk(input, targets, score));
     progress.update(
         fmt::format("chunk {} of {}  perplexity {:.4f}", c + 1, chunks, score.perplexity()));
   }
   progress.clear();
   if (score.tokens == 0) return fail(Code::kCancelled, "stopped before the first chunk was scored");
-  if (arguments.json) {
-    fmt::print("{}\n", to_json(score, loaded));
-  } else {
-    fmt::print("perplexity {:.4f} +/- {:.4f} over {} tokens in {} chunks of {}\n",
-               score.perplexity(), score.standard_error(), score.tokens, score.chunk_nll.size(),
-               arguments.context);
-  }
+  Output output;
+  output.write(arguments.json ? to_json(score, loaded) : to_text(score, arguments.context));
+  CICADA_TRY(output.finish());
   return score.chunk_nll.size() == chunks ? kSuccess : kRunTimeFailure;
 }
 
@@ -210,12 +213,7 @@ void add_perplexity(CLI::App& app, Action& action) {
   command->add_option("--role", arguments->role, "prefill, or decode: one token at a time")
       ->check(CLI::IsMember({"prefill", "decode"}));
   command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments, &action] {
-    action = [arguments] {
-      const auto status = perplexity(*arguments);
-      return status ? *status : report(status.error());
-    };
-  });
+  set_action(*command, action, arguments, perplexity);
 }
 
 }  // namespace cicada::cli

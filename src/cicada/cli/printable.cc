@@ -15,19 +15,15 @@ bool is_direction_mark(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);
 }
 
-bool is_shown(const chat::CodePoint& c) {
-  const bool is_control = c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0);
-  return c.size_bytes > 0 && !is_control && !is_direction_mark(c.value);
-}
+bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
 
-}  // namespace
-
-std::string printable(std::string_view text) {
+template <class IsSpelled>
+std::string spell(std::string_view text, IsSpelled is_spelled) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
     const chat::CodePoint c = chat::code_point_at(text, at);
     const std::string_view bytes = text.substr(at, std::max<std::size_t>(c.size_bytes, 1));
-    if (is_shown(c)) {
+    if (c.size_bytes > 0 && !is_spelled(c.value)) {
       shown += bytes;
     } else {
       for (const char byte : bytes) {
@@ -37,6 +33,16 @@ std::string printable(std::string_view text) {
     at += bytes.size();
   }
   return shown;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  return spell(text, [](char32_t c) { return is_control(c) || is_direction_mark(c); });
+}
+
+std::string printable_lines(std::string_view text) {
+  return spell(text, [](char32_t c) { return is_control(c) && c != '\n' && c != '\t'; });
 }
 
 }  // namespace cicada::cli

@@ -27,5 +27,10 @@ TEST(Printable, BytesThatAreNotUtf8AreSpelled) {
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "half a surrogate pair";
 }
 
+TEST(Printable, LinesKeepWhatRunningTextNeeds) {
+  EXPECT_EQ(printable_lines("one\n\ttwo \u200f"), "one\n\ttwo \u200f");
+  EXPECT_EQ(printable_lines("\x1b[2J\r\xc2\x9b\xff"), "\\x1b[2J\\x0d\\xc2\\x9b\\xff");
+}
+
 }  // namespace
 }  // namespace cicada::cli

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <system_error>
 
 #include "cicada/catalog/catalog.h"
-#include "cicada/cli/commands.h"
 #include "cicada/cli/common.h"
+#include "cicada/cli/messages.h"
+#include "cicada/cli/output.h"
 #include "cicada/platform/interrupt.h"
 #include "cicada/platform/terminal.h"
 
@@ -28,7 +28,7 @@ class TerminalObserver : public catalog::PullObserver {
  public:
   void note(std::string_view line) override {
     progress_.clear();
-    fmt::print(stderr, "{}\n", line);
+    say(line);
   }
 
   void progress(std::string_view action, std::uint64_t done_bytes,
@@ -56,25 +56,27 @@ Result<std::string> pull_known(const catalog::KnownModel& model, bool offline) {
   return catalog::pull(model, pull_options(offline, observer));
 }
 
-int list_models() {
+Result<int> list_models() {
+  Output output;
   const std::string folder = catalog::models_folder().value_or("");
   for (const catalog::KnownModel& model : catalog::known_models()) {
     std::error_code error;
     const bool there = std::filesystem::exists(folder + "/" + model.name + ".gguf", error);
-    fmt::print("{:<20} {:>9}  {}  {}; {}\n", model.name, platform::format_bytes(model.size_bytes()),
-               there ? "fetched " : "        ", model.title, model.terms);
+    output.write(fmt::format("{:<20} {:>9}  {}  {}; {}\n", model.name,
+                             platform::format_bytes(model.size_bytes()),
+                             there ? "fetched " : "        ", model.title, model.terms));
   }
+  CICADA_TRY(output.finish());
   return kSuccess;
 }
 
 // Prints the file's path on standard output; terms, progress and errors on standard error.
-int run(const PullArguments& arguments) {
+Result<int> run(const PullArguments& arguments) {
   if (arguments.list) return list_models();
   const catalog::KnownModel* model = catalog::find_known_model(arguments.name);
   if (model == nullptr) {
-    fmt::print(stderr, "cicada: '{}' is not a known model; known are {}\n", arguments.name,
-               catalog::known_model_names());
-    return kUsageError;
+    return fail(Code::kInvalidArgument, "'{}' is not a known model; known are {}", arguments.name,
+                catalog::known_model_names());
   }
   const auto path = pull_known(*model, arguments.offline);
   if (!path) {
@@ -82,7 +84,9 @@ int run(const PullArguments& arguments) {
     report(path.error());
     return kRunTimeFailure;
   }
-  fmt::print("{}\n", *path);
+  Output output;
+  output.write(*path + "\n");
+  CICADA_TRY(output.finish());
   return kSuccess;
 }
 
@@ -94,7 +98,7 @@ void add_pull(CLI::App& app, Action& action) {
   command->add_option("name", arguments->name, "One of " + catalog::known_model_names());
   command->add_flag("--offline", arguments->offline, "Fail instead of fetching");
   command->add_flag("--list", arguments->list, "Show the known models");
-  command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
+  set_action(*command, action, arguments, run);
 }
 
 Result<std::string> resolve_model(const std::string& name_or_path, bool offline) {

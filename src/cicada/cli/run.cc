@@ -1,10 +1,9 @@
 // `cicada run`: one answer, streamed.
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "cicada/cli/answer.h"
-#include "cicada/cli/commands.h"
+#include "cicada/cli/messages.h"
+#include "cicada/cli/output.h"
 #include "cicada/json/writer.h"
 
 namespace cicada::cli {
@@ -33,8 +32,7 @@ Result<std::vector<TokenId>> encode_prompt(const RunArguments& arguments,
   }
   CICADA_ASSIGN(const chat::ChatTemplate chat_template,
                 chat::ChatTemplate::from_model(*answerer.loaded.file, *answerer.tokenizer));
-  if (chat_template.is_fallback())
-    fmt::print(stderr, "cicada: {}\n", chat_template.fallback_note());
+  if (chat_template.is_fallback()) complain(chat_template.fallback_note());
   std::vector<chat::Message> messages;
   if (!arguments.system.empty()) messages.push_back({"system", arguments.system});
   messages.push_back({"user", prompt});
@@ -65,22 +63,18 @@ std::string to_json(const Answer& answer, const model::Model& model) {
 Result<int> run(const RunArguments& arguments) {
   CICADA_ASSIGN(Answerer answerer, Answerer::create(arguments.answer));
   CICADA_ASSIGN(const std::vector<TokenId> prompt, encode_prompt(arguments, answerer));
+  Output output;
   CICADA_ASSIGN(const Answer result, answer(answerer, prompt, [&](std::string_view piece) {
-                  if (arguments.json) return;
-                  fmt::print("{}", piece);
-                  std::fflush(stdout);
+                  return arguments.json || output.stream(piece);
                 }));
-  if (arguments.json) {
-    fmt::print("{}\n", to_json(result, *answerer.loaded.model));
-  } else {
+  output.write(arguments.json ? to_json(result, *answerer.loaded.model) + "\n" : "\n");
+  CICADA_TRY(output.finish());  // the answer is whole before anything is said about it
+  if (!arguments.json) {
     const engine::Generation& g = result.generation;
-    fmt::print("\n");
-    std::fflush(stdout);  // the answer is whole before anything is said about it
-    fmt::print(stderr,
-               "{} prompt tokens at {:.1f}/s, {} answered at {:.1f}/s ({}, {}, {} threads)\n",
-               g.prompt_tokens, g.prefill_rate(), g.tokens.size(), g.decode_rate(),
-               engine::finish_reason_name(g.reason), platform::name(answerer.loaded.model->level()),
-               answerer.loaded.pool->size());
+    say(fmt::format("{} prompt tokens at {:.1f}/s, {} answered at {:.1f}/s ({}, {}, {} threads)",
+                    g.prompt_tokens, g.prefill_rate(), g.tokens.size(), g.decode_rate(),
+                    engine::finish_reason_name(g.reason),
+                    platform::name(answerer.loaded.model->level()), answerer.loaded.pool->size()));
   }
   return result.generation.reason == engine::FinishReason::kCancelled ? kRunTimeFailure : kSuccess;
 }
@@ -96,12 +90,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--system", arguments->system, "A system message in front of the prompt");
   command->add_flag("--raw", arguments->raw, "Continue the prompt itself: no chat template");
   command->add_flag("--json", arguments->json, "Print one JSON object instead of streaming");
-  command->callback([arguments, &action] {
-    action = [arguments] {
-      const auto status = run(*arguments);
-      return status ? *status : report(status.error());
-    };
-  });
+  set_action(*command, action, arguments, run);
 }
 
 }  // namespace cicada::cli

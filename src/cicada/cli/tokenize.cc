@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "cicada/cli/commands.h"
 #include "cicada/cli/common.h"
+#include "cicada/cli/messages.h"
 #include "cicada/cli/output.h"
 #include "cicada/cli/pull.h"
 #include "cicada/cli/token_ids.h"
@@ -65,17 +65,18 @@ Result<std::string> decode(const TokenizeArguments& arguments,
   return writer.begin_object().field("text", bytes).end_object().take() + "\n";
 }
 
-Result<void> run(const TokenizeArguments& arguments) {
+Result<int> run(const TokenizeArguments& arguments) {
   CICADA_ASSIGN(const std::string path, resolve_model(arguments.model, arguments.offline));
   CICADA_ASSIGN(const formats::ModelFile file, formats::ModelFile::open(path));
   auto tokenizer = tokenizer::Tokenizer::create(file);
   if (!tokenizer) return fail(std::move(tokenizer).error().with_context(path));
-  for (const std::string& note : (*tokenizer)->notes()) fmt::print(stderr, "{}\n", note);
+  for (const std::string& note : (*tokenizer)->notes()) say(note);
   CICADA_ASSIGN(const std::string result,
                 arguments.decode ? decode(arguments, **tokenizer) : encode(arguments, **tokenizer));
   Output output;
   output.write(result);
-  return output.finish();
+  CICADA_TRY(output.finish());
+  return kSuccess;
 }
 
 }  // namespace
@@ -96,12 +97,7 @@ void add_tokenize(CLI::App& app, Action& action) {
       ->excludes(bos);
   command->add_flag("--offline", arguments->offline, "Never fetch a model");
   command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments, &action] {
-    action = [arguments] {
-      const auto done = run(*arguments);
-      return done ? kSuccess : report(done.error());
-    };
-  });
+  set_action(*command, action, arguments, run);
 }
 
 }  // namespace cicada::cli

@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "cicada/catalog/known_models.h"
-#include "cicada/cli/commands.h"
 #include "cicada/cli/common.h"
 #include "cicada/cli/output.h"
 #include "cicada/cli/printable.h"
@@ -107,12 +106,7 @@ void add_verify(CLI::App& app, Action& action) {
       ->excludes(digest);
   command->add_flag("--offline", arguments->offline, "Never fetch a model");
   command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments, &action] {
-    action = [arguments] {
-      const auto status = run(*arguments);
-      return status ? *status : report(status.error());
-    };
-  });
+  set_action(*command, action, arguments, run);
 }
 
 }  // namespace cicada::cli

@@ -28,6 +28,8 @@ void install_interrupt_handler() {
   // No SA_RESTART: a blocking read of the terminal returns, so that a chat notices the signal.
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, nullptr);
 }
 
 bool interrupted() { return interrupt_flag.load(std::memory_order_relaxed); }
