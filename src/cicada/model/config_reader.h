@@ -39,6 +39,10 @@ class ConfigReader {
 
  private:
   std::string full_key(std::string_view key) const;
+  // What was read under `key`, or the fallback; `low` after a refusal.
+  template <class Number>
+  Number checked(const std::string& key, Result<std::optional<Number>> value, Number low,
+                 Number high, std::optional<Number> fallback);
   void check_tensors_against(Config& config);
 
   const formats::ModelFile* file_;
