@@ -68,7 +68,7 @@ void MessageMarks::add_control_tokens(const tokenizer::Tokenizer& tokenizer) {
     if (found == text.end()) {
       words_.insert(text);
     } else {
-      is_marked_[static_cast<std::size_t>(*found)] = true;
+      is_marked_[static_cast<unsigned char>(*found)] = true;
     }
   }
   for (std::size_t c = 0; c < is_marked_.size(); ++c) {

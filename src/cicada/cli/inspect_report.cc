@@ -18,8 +18,8 @@ bool is_zero(const ModelFile& file, const std::string& name) {
   return tensor != nullptr && model::is_exactly_zero(file, *tensor);
 }
 
-void count_parts(const ModelFile& file, InspectReport& report) {
-  for (const model::ExpectedTensor& wanted : model::expected_tensors(*report.config)) {
+void count_parts(const ModelFile& file, const model::Config& config, InspectReport& report) {
+  for (const model::ExpectedTensor& wanted : model::expected_tensors(config)) {
     const TensorInfo* found = file.find(wanted.name);
     if (found == nullptr && wanted.is_optional) continue;
     PartCount count{.expected = wanted.num_elements()};
@@ -53,13 +53,13 @@ void name_zeros(InspectReport& report) {
   report.zeroed_layers.insert(report.zeroed_layers.end(), tables.begin(), tables.end());
 }
 
-void find_zeros(const ModelFile& file, InspectReport& report) {
-  for (std::uint32_t i = 0; i < report.config->num_layers; ++i) {
+void find_zeros(const ModelFile& file, const model::Config& config, InspectReport& report) {
+  for (std::uint32_t i = 0; i < config.num_layers; ++i) {
     LayerReport& layer = report.layers[i];
     layer.is_attention_zero = is_zero(file, layer_tensor(i, "attn_output.weight"));
     layer.is_feed_forward_zero = is_zero(file, layer_tensor(i, "ffn_down.weight"));
     layer.is_position_zero =
-        report.config->rel_pos_dim > 0 && is_zero(file, layer_tensor(i, "rel_pos_proj.weight"));
+        config.rel_pos_dim > 0 && is_zero(file, layer_tensor(i, "rel_pos_proj.weight"));
   }
   name_zeros(report);
 }
@@ -97,15 +97,15 @@ InspectReport inspect_file(const ModelFile& file) {
     if (is_known && file.find(kEmbedding) == nullptr) report.audit.missing.emplace_back(kEmbedding);
     return report;
   }
-  report.config = *std::move(config);
-  for (const model::LayerConfig& layer : report.config->layers) {
+  for (const model::LayerConfig& layer : config->layers) {
     LayerReport& entry = report.layers.emplace_back();
     entry.window = layer.window;
     entry.rope_base = layer.rope_base;
   }
-  count_parts(file, report);
-  find_zeros(file, report);
-  report.audit = model::audit_tensors(*report.config, file);
+  count_parts(file, *config, report);
+  find_zeros(file, *config, report);
+  report.audit = model::audit_tensors(*config, file);
+  report.config = *std::move(config);
   return report;
 }
 

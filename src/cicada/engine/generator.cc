@@ -51,8 +51,7 @@ Result<std::unique_ptr<Generator>> Generator::create(const model::Model& model,
 
 Generator::Generator(const model::Model& model, std::unique_ptr<model::Executor> executor,
                      kv::PagePool pool, std::size_t context)
-    : model_(&model),
-      executor_(std::move(executor)),
+    : executor_(std::move(executor)),
       pool_(std::make_unique<kv::PagePool>(std::move(pool))),
       sequence_(*pool_),
       context_(context),

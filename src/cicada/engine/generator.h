@@ -71,7 +71,6 @@ class Generator {
   Result<bool> prefill(std::span<const TokenId> prompt, const GenerateOptions& options,
                        Generation& result);
 
-  const model::Model* model_;
   std::unique_ptr<model::Executor> executor_;
   std::unique_ptr<kv::PagePool> pool_;  // at a fixed address: the sequence borrows it
   kv::Sequence sequence_;

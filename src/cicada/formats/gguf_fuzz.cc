@@ -21,10 +21,11 @@ using cicada::formats::TensorInfo;
 
 // The reader maps files; this one lives in memory and is filled anew for every input.
 std::string memory_file(const std::uint8_t* data, std::size_t size) {
-  static const int fd = ::memfd_create("gguf_fuzz", MFD_CLOEXEC);
-  CICADA_CHECK(fd >= 0 && ::ftruncate(fd, 0) == 0, "a memory file is needed");
-  CICADA_CHECK(::pwrite(fd, data, size, 0) == static_cast<ssize_t>(size), "it must take the input");
-  return "/proc/self/fd/" + std::to_string(fd);
+  static const int kFile = ::memfd_create("gguf_fuzz", MFD_CLOEXEC);
+  CICADA_CHECK(kFile >= 0 && ::ftruncate(kFile, 0) == 0, "a memory file is needed");
+  CICADA_CHECK(::pwrite(kFile, data, size, 0) == static_cast<ssize_t>(size),
+               "it must take the input");
+  return "/proc/self/fd/" + std::to_string(kFile);
 }
 
 void read_metadata(const Metadata& metadata) {
@@ -37,8 +38,8 @@ void read_metadata(const Metadata& metadata) {
     static_cast<void>(metadata.get_floats(key));
     static_cast<void>(metadata.get_bools(key));
     const auto strings = metadata.get_strings(key);
-    if (!strings || !*strings) continue;
-    for (const std::string_view text : **strings) {
+    if (!strings) continue;
+    for (const std::string_view text : strings->value_or(std::vector<std::string_view>{})) {
       CICADA_CHECK(text.empty() || text.front() == text.front(), "every string can be touched");
       CICADA_CHECK(text.empty() || text.back() == text.back(), "to its end");
     }

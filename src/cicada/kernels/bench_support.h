@@ -18,7 +18,8 @@ void add_benchmark(const std::string& operation, const std::string& shape, Body 
   for (const platform::IsaLevelInfo& entry : platform::kIsaLevels) {
     if (!platform::is_supported(entry.level, platform::detect_cpu_features())) continue;
     const platform::IsaLevel level = entry.level;
-    const std::string name = operation + "/" + std::string(entry.name) + "/" + shape;
+    std::string name = operation;
+    name.append("/").append(entry.name).append("/").append(shape);
     benchmark::RegisterBenchmark(name.c_str(),
                                  [level, body](benchmark::State& state) { body(state, level); })
         ->MinWarmUpTime(0.02)

@@ -11,6 +11,7 @@ namespace cicada::model {
 
 std::vector<std::string_view> known_architectures() {
   std::vector<std::string_view> names;
+  names.reserve(kArchitectures.size());
   for (const Architecture& architecture : kArchitectures) names.push_back(architecture.name);
   return names;
 }

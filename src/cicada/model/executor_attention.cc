@@ -108,7 +108,7 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
   const std::size_t width = std::size_t{config_.num_heads} * config_.value_dim;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t r = span.first_row + begin + i / group;
-    const std::size_t head = kv_head * group + i % group;
+    const std::size_t head = std::size_t{kv_head} * group + i % group;
     attention_.finish(scratch.total_out + i * padded, scratch.total_stats + 2 * i,
                       config_.value_dim, workspace_.attn + r * width + head * config_.value_dim);
   }

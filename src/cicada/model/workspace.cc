@@ -26,7 +26,7 @@ Result<Workspace> Workspace::create(const Config& config, std::span<const float>
   w.limits_ = limits;
   w.num_heads_ = config.num_heads;
   w.max_splits_ = limits.max_context / kernels::kSplitKeys + 1;
-  w.padded_value_dim_ = (config.value_dim + 15) / 16 * 16;
+  w.padded_value_dim_ = (std::size_t{config.value_dim} + 15) / 16 * 16;
   w.add_rope_sets(config, rope_factors);
   w.queries_.resize(num_workers);
   for (auto& list : w.queries_) list.resize(kQueryTokens * config.group_size());

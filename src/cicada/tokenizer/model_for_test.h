@@ -157,6 +157,7 @@ inline TestModel chain_model() {
 // Ids as plain numbers, for comparisons that print well.
 inline std::vector<std::int32_t> numbers(const std::vector<TokenId>& ids) {
   std::vector<std::int32_t> values;
+  values.reserve(ids.size());
   for (const TokenId id : ids) values.push_back(id.value);
   return values;
 }

@@ -70,13 +70,13 @@ void check(const Tokenizer& tokenizer, std::string_view text, const EncodeOption
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::vector<Subject> subjects = make_subjects();
+  static const std::vector<Subject> kSubjects = make_subjects();
   if (size == 0) return 0;
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   EncodeOptions options;
   options.parse_special = (data[0] & 1U) != 0;
   const std::vector<ByteRange> ranges = {{text.size() / 3, text.size() / 2}};
   if ((data[0] & 2U) != 0 && ranges[0].begin < ranges[0].end) options.plain_ranges = ranges;
-  for (const Subject& subject : subjects) check(*subject.tokenizer, text, options);
+  for (const Subject& subject : kSubjects) check(*subject.tokenizer, text, options);
   return 0;
 }

@@ -62,12 +62,12 @@ CharClass classify_any(char32_t code_point) {
 
 // ASCII is most of most texts, and the library's look-up is a call through two tables.
 const std::array<CharClass, 128>& ascii_classes() {
-  static const std::array<CharClass, 128> classes = [] {
+  static const std::array<CharClass, 128> kClasses = [] {
     std::array<CharClass, 128> all{};
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = classify_any(static_cast<char32_t>(i));
     return all;
   }();
-  return classes;
+  return kClasses;
 }
 
 }  // namespace

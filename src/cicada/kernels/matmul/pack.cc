@@ -66,9 +66,11 @@ void read_k_scales(const std::byte* p, std::size_t b, RowBlock& block) {
     block.mins[0] = byte_at(p, b + 4) & 63U;
     return;
   }
-  block.scales[0] =
-      static_cast<std::uint8_t>((byte_at(p, b + 4) & 15U) | (byte_at(p, b - 4) >> 6 << 4));
-  block.mins[0] = static_cast<std::uint8_t>((byte_at(p, b + 4) >> 4) | (byte_at(p, b) >> 6 << 4));
+  const unsigned low = byte_at(p, b + 4);  // four bits of each
+  const unsigned high_of_scale = byte_at(p, b - 4) >> 6;
+  const unsigned high_of_min = byte_at(p, b) >> 6;
+  block.scales[0] = static_cast<std::uint8_t>((low & 15U) | high_of_scale << 4U);
+  block.mins[0] = static_cast<std::uint8_t>(low >> 4U | high_of_min << 4U);
 }
 
 // Nibbles of q4_k and q5_k: 32 bytes hold block 2i in the low and 2i+1 in the high halves.
