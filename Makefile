@@ -1,9 +1,11 @@
 # Thin wrappers over the CMake presets and tools/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-models bench bench-peers lint fuzz configure all-targets
+.PHONY: help run build test test-models bench lint fuzz configure all-targets
 
 PROMPT ?= Hello! Who are you, and what can you do for me?
-MODEL ?= smollm2
+MODELS ?= smollm2
+BATCHES ?= 8,16
+PEERS ?=
 
 # As the user wrote it, so that a $ in a prompt stays a $; exported, so that no shell reads it.
 export PROMPT_TEXT := $(value PROMPT)
@@ -17,8 +19,8 @@ help:
 	@echo 'make build               release build; the program is build/cicada'
 	@echo 'make test                set up, build and run every test that CI runs'
 	@echo 'make test-models         tests with all three real models and against llama.cpp (1.5 GB)'
-	@echo 'make bench [MODEL=...]   speed of prefill and decode'
-	@echo 'make bench-peers PEER=PATH MODEL=FILE   the same beside a llama-bench binary'
+	@echo 'make bench [MODELS="smollm2 ..."] [PEERS="name=/path/llama-bench ..."] [README=1]'
+	@echo '                         speed beside llama.cpp (built from source, 10 minutes once)'
 	@echo 'make lint                layers, headers, objects, sizes, format; clang-tidy on changes'
 	@echo 'make fuzz [FUZZ_SECONDS=60]  every fuzzer for a while'
 
@@ -51,10 +53,9 @@ test-models:
 	@tools/run_tests.sh $(BUILD) smollm2,gemma3-270m,qwen2.5-coder-1.5b -L 'models|golden|e2e'
 
 bench: build
-	@$(BUILD)/cicada bench -m $(MODEL)
-
-bench-peers: build
-	@bench/compare.py --peer "$(PEER)" -m "$(MODEL)"
+	@for model in $(MODELS); do $(BUILD)/cicada pull "$$model" >/dev/null || exit; done
+	@llamacpp=$$(bench/peers/llamacpp.sh) && bench/compare.py $(addprefix -m ,$(MODELS)) --batches "$(BATCHES)" \
+		--peer "llama.cpp=$$llamacpp" $(addprefix --peer ,$(PEERS)) $(if $(README),--readme)
 
 lint:
 	@tools/setup.sh lint

@@ -34,13 +34,13 @@ class CliCase(unittest.TestCase):
         subprocess.run([sys.executable, script, path, *arguments], check=True, stdout=subprocess.DEVNULL)
         return path
 
-    def run_cli(self, *arguments, stdin=b"", env=None, timeout=30):
-        """(status, standard output, standard error); never a signal, never more than 512 MiB."""
+    def run_cli(self, *arguments, stdin=b"", env=None, timeout=30, memory=MAX_MEMORY):
+        """(status, standard output, standard error); never a signal, never more than `memory` bytes."""
         done = subprocess.run([PROGRAM, *arguments], input=stdin, capture_output=True, timeout=timeout,
                               env={**os.environ, **(env or {})})
         self.assertGreaterEqual(done.returncode, 0, f"ended by a signal: {arguments}")
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-        self.assertLess(peak, MAX_MEMORY, f"memory: {arguments}")
+        self.assertLess(peak, memory, f"memory: {arguments}")
         return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
     def refused(self, *arguments, status=2, part="", stdin=b"", env=None):

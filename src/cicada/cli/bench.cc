@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "cicada/cli/answer.h"
+#include "cicada/cli/bench_machine.h"
 #include "cicada/cli/output.h"
 #include "cicada/engine/sampler.h"
 #include "cicada/json/writer.h"
@@ -25,6 +27,7 @@ struct BenchArguments {
   std::uint32_t batch = 1;
   std::uint32_t repeats = 5;
   std::string kv = "f16";
+  bool machine = false;
   bool json = false;
 };
 
@@ -137,8 +140,32 @@ class Bench {
 struct BenchResult {
   Rate prefill;
   Rate decode;
-  std::uint64_t decode_bytes = 0;  // weights read for one step
 };
+
+// Weights that a step of decode reads.
+std::uint64_t decode_bytes(const model::Plan& plan) {
+  std::uint64_t bytes = 0;
+  for (const model::Step& step : plan.steps) bytes += step.weight_bytes();
+  return bytes;
+}
+
+// Multiplications and additions, counted apart, that products need for a token.
+struct ProductOps {
+  std::uint64_t layers = 0;  // a token of a prompt
+  std::uint64_t all = 0;     // with the head: a token of an answer
+};
+
+ProductOps product_ops(const model::Plan& plan) {
+  ProductOps ops;
+  for (const model::Step& step : plan.steps) {
+    for (const model::Product& product : step.products) {
+      const std::uint64_t count = 2 * std::uint64_t{product.w.rows} * product.w.columns;
+      ops.all += count;
+      if (step.kind != model::StepKind::kHead) ops.layers += count;
+    }
+  }
+  return ops;
+}
 
 Result<BenchResult> measure(const LoadedModel& loaded, const BenchArguments& arguments) {
   CICADA_ASSIGN(Bench bench, Bench::create(loaded, arguments));
@@ -172,9 +199,6 @@ Result<BenchResult> measure(const LoadedModel& loaded, const BenchArguments& arg
   BenchResult result;
   result.prefill = summarize(std::move(prefill));
   result.decode = summarize(std::move(decode));
-  for (const model::Step& step : loaded.model->plan().steps) {
-    result.decode_bytes += step.weight_bytes();
-  }
   return result;
 }
 
@@ -192,15 +216,28 @@ struct BenchReport {
   BenchResult rates;
   std::uint64_t rss_bytes = 0;  // at the peak
   std::size_t kv_bytes_per_token = 0;
+  std::uint64_t decode_bytes = 0;
+  ProductOps ops;
   double gb_per_s = 0.0;  // of weights, while decoding
+  double tops = 0.0;      // of the layers' products, while prefilling
+  std::optional<MachineLimits> machine;
+
+  double read_share() const { return gb_per_s / machine->read_gb_per_s(decode_bytes); }
+  double int8_share() const { return tops / machine->int8_tops.all; }
 };
 
 BenchReport describe(const BenchResult& rates, const LoadedModel& loaded, std::uint32_t batch) {
+  const model::Plan& plan = loaded.model->plan();
   const double steps_per_second = rates.decode.median / batch;
+  const std::uint64_t bytes = decode_bytes(plan);
+  const ProductOps ops = product_ops(plan);
   return {.rates = rates,
           .rss_bytes = platform::peak_resident_bytes(),
           .kv_bytes_per_token = loaded.model->kv_shape().bytes_per_token(),
-          .gb_per_s = steps_per_second * static_cast<double>(rates.decode_bytes) / 1e9};
+          .decode_bytes = bytes,
+          .ops = ops,
+          .gb_per_s = steps_per_second * static_cast<double>(bytes) / 1e9,
+          .tops = rates.prefill.median * static_cast<double>(ops.layers) / 1e12};
 }
 
 std::string to_json(const BenchReport& report, const LoadedModel& loaded) {
@@ -211,12 +248,19 @@ std::string to_json(const BenchReport& report, const LoadedModel& loaded) {
   writer.field("rss_bytes", report.rss_bytes)
       .field("kv_bytes_per_token", report.kv_bytes_per_token)
       .field("gb_per_s", report.gb_per_s)
-      .field("decode_weight_bytes", report.rates.decode_bytes)
+      .field("decode_weight_bytes", report.decode_bytes)
+      .field("prefill_ops_per_token", report.ops.layers)
+      .field("decode_ops_per_token", report.ops.all)
+      .field("prefill_tops", report.tops)
       .field("threads", loaded.pool->size())
       .field("isa", platform::name(loaded.model->level()))
-      .field("numerics_id", loaded.model->numerics_id())
-      .end_object();
-  return writer.take() + "\n";
+      .field("numerics_id", loaded.model->numerics_id());
+  if (report.machine) {
+    writer.field("read_share", report.read_share()).field("int8_share", report.int8_share());
+    writer.key("machine");
+    write_json(*report.machine, writer);
+  }
+  return writer.end_object().take() + "\n";
 }
 
 std::string to_text(const BenchReport& report, const LoadedModel& loaded,
@@ -233,16 +277,42 @@ std::string to_text(const BenchReport& report, const LoadedModel& loaded,
   if (arguments.decode > 0) {
     add_line("decode", arguments.decode, report.rates.decode);
     text += fmt::format("decode reads {} of weights a step: {:.1f} GB/s\n",
-                        platform::format_bytes(report.rates.decode_bytes), report.gb_per_s);
+                        platform::format_bytes(report.decode_bytes), report.gb_per_s);
   }
-  return text;
+  if (!report.machine) return text;
+  text += fmt::format(
+      "prefill {:.0f} % of the peak of 8-bit products, decode {:.0f} % of what can be read\n",
+      100 * report.int8_share(), 100 * report.read_share());
+  return text + to_text(*report.machine);
+}
+
+Result<int> run_bench_of_machine(const BenchArguments& arguments) {
+  if (!arguments.machine) {
+    return fail(Code::kInvalidArgument, "bench: -m (a model), --machine, or both are needed");
+  }
+  CICADA_ASSIGN(const platform::IsaLevel level, kernel_level());
+  platform::ThreadPool pool(thread_count(arguments.model));
+  CICADA_ASSIGN(const MachineLimits limits, measure_machine(pool, level, 0));
+  json::Writer writer;
+  writer.begin_object().key("machine");
+  write_json(limits, writer);
+  writer.end_object();
+  Output output;
+  output.write(arguments.json ? writer.take() + "\n" : to_text(limits));
+  CICADA_TRY(output.finish());
+  return kSuccess;
 }
 
 Result<int> run_bench(const BenchArguments& arguments) {
   CICADA_TRY(check_kv_type(arguments.kv));
+  if (arguments.model.model.empty()) return run_bench_of_machine(arguments);
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
   CICADA_ASSIGN(const BenchResult rates, measure(loaded, arguments));
-  const BenchReport report = describe(rates, loaded, arguments.batch);
+  BenchReport report = describe(rates, loaded, arguments.batch);
+  if (arguments.machine) {
+    CICADA_ASSIGN(report.machine,
+                  measure_machine(*loaded.pool, loaded.model->level(), report.decode_bytes));
+  }
   Output output;
   output.write(arguments.json ? to_json(report, loaded) : to_text(report, loaded, arguments));
   CICADA_TRY(output.finish());
@@ -255,6 +325,7 @@ void add_bench(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<BenchArguments>();
   CLI::App* command = app.add_subcommand("bench", "Speed of prefill and decode");
   add_model_options(*command, arguments->model);
+  command->get_option("--model")->required(false);
   constexpr std::uint32_t kMost = 1U << 20;
   command->add_option("-p,--prefill", arguments->prefill, "Tokens to prefill (default 512)")
       ->check(CLI::Range(0U, kMost));
@@ -267,6 +338,8 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("-r,--repeats", arguments->repeats, "Repetitions (default 5)")
       ->check(CLI::Range(1U, 1000U));
   command->add_option("--kv", arguments->kv, "Type of the KV cache: f16");
+  command->add_flag("--machine", arguments->machine,
+                    "Measure what the machine allows; -m is then not needed");
   command->add_flag("--json", arguments->json, "Print one JSON object");
   set_action(*command, action, arguments, run_bench);
 }

@@ -54,6 +54,10 @@ void add_model_options(CLI::App& command, ModelArguments& arguments) {
                    "Keep parts that are exactly zero in the plan");
 }
 
+std::size_t thread_count(const ModelArguments& arguments) {
+  return arguments.threads != 0 ? arguments.threads : platform::usable_threads();
+}
+
 Result<platform::IsaLevel> kernel_level() {
   return platform::choose_isa_level(
       platform::detect_cpu_features(),
@@ -66,9 +70,7 @@ Result<LoadedModel> load_model(const ModelArguments& arguments) {
   CICADA_ASSIGN(formats::ModelFile file, formats::ModelFile::open(path));
   LoadedModel loaded;
   loaded.file = std::make_unique<formats::ModelFile>(std::move(file));
-  const std::size_t threads =
-      arguments.threads != 0 ? arguments.threads : platform::usable_threads();
-  loaded.pool = std::make_unique<platform::ThreadPool>(threads);
+  loaded.pool = std::make_unique<platform::ThreadPool>(thread_count(arguments));
   platform::Progress progress(STDERR_FILENO);
   model::ModelOptions options{.level = level, .load = {}};
   options.load.elide = !arguments.no_elide;

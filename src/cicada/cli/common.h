@@ -57,6 +57,9 @@ struct LoadedModel {
   std::unique_ptr<model::Model> model;
 };
 
+// Threads asked for, or as many as this process may use.
+std::size_t thread_count(const ModelArguments& arguments);
+
 // The kernel level of this machine, or the one that CICADA_FORCE_ISA names.
 Result<platform::IsaLevel> kernel_level();
 

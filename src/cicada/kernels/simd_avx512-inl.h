@@ -95,6 +95,7 @@ CICADA_INLINE F32x16 load_i8(const std::uint8_t* p) {
 CICADA_INLINE void store_i8(std::int8_t* p, I32x16 a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(a.v));
 }
+CICADA_INLINE I32x16 load_i32(const std::int32_t* p) { return {_mm512_loadu_si512(p)}; }
 CICADA_INLINE void store_i32(std::int32_t* p, I32x16 a) { _mm512_storeu_si512(p, a.v); }
 
 CICADA_INLINE U8x64 load_bytes(const std::uint8_t* p) { return {_mm512_loadu_si512(p)}; }

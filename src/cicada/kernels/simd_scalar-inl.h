@@ -119,7 +119,11 @@ CICADA_INLINE I32x16 broadcast_i32(std::int32_t x) {
   return r;
 }
 CICADA_INLINE I32x16 operator+(I32x16 a, I32x16 b) {
-  for (int i = 0; i < 16; ++i) a.v[i] += b.v[i];
+  // Unsigned, so that it wraps around as registers do.
+  for (int i = 0; i < 16; ++i) {
+    a.v[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(a.v[i]) +
+                                       static_cast<std::uint32_t>(b.v[i]));
+  }
   return a;
 }
 CICADA_INLINE I32x16 operator-(I32x16 a, I32x16 b) {
@@ -158,6 +162,11 @@ CICADA_INLINE F32x16 load_i8(const std::uint8_t* p) {
 }
 CICADA_INLINE void store_i8(std::int8_t* p, I32x16 a) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<std::int8_t>(a.v[i]);
+}
+CICADA_INLINE I32x16 load_i32(const std::int32_t* p) {
+  I32x16 r;
+  __builtin_memcpy(r.v, p, sizeof r.v);
+  return r;
 }
 CICADA_INLINE void store_i32(std::int32_t* p, I32x16 a) { __builtin_memcpy(p, a.v, sizeof a.v); }
 

@@ -1,6 +1,6 @@
 #include "cicada/kernels/attention/attention.h"
 
-#include "cicada/base/check.h"
+#include "cicada/kernels/variants.h"
 
 namespace cicada::kernels {
 
@@ -9,17 +9,12 @@ namespace cicada::kernels {
 #undef CICADA_VARIANT
 
 const AttentionKernels& attention_kernels(platform::IsaLevel level) {
-  switch (level) {
-#define CICADA_VARIANT(name, value) \
-  case platform::IsaLevel::value:   \
-    return attention_kernels_##name;
+  static constexpr Variant<AttentionKernels> kVariants[] = {
+#define CICADA_VARIANT(name, level) {platform::IsaLevel::level, &attention_kernels_##name},
 #include "cicada/kernels/attention/variants.inc"
 #undef CICADA_VARIANT
-    case platform::IsaLevel::kAvxVnni:
-    case platform::IsaLevel::kAmx:
-      break;
-  }
-  check_failed("level is built", "no kernels of this level", __FILE__, __LINE__);
+  };
+  return choose(kVariants, level);
 }
 
 }  // namespace cicada::kernels

@@ -1,6 +1,6 @@
 #include "cicada/kernels/rows/rows.h"
 
-#include "cicada/base/check.h"
+#include "cicada/kernels/variants.h"
 
 namespace cicada::kernels {
 
@@ -9,17 +9,12 @@ namespace cicada::kernels {
 #undef CICADA_VARIANT
 
 const RowKernels& row_kernels(platform::IsaLevel level) {
-  switch (level) {
-#define CICADA_VARIANT(name, value) \
-  case platform::IsaLevel::value:   \
-    return row_kernels_##name;
+  static constexpr Variant<RowKernels> kVariants[] = {
+#define CICADA_VARIANT(name, level) {platform::IsaLevel::level, &row_kernels_##name},
 #include "cicada/kernels/rows/variants.inc"
 #undef CICADA_VARIANT
-    case platform::IsaLevel::kAvxVnni:
-    case platform::IsaLevel::kAmx:
-      break;
-  }
-  check_failed("level is built", "no kernels of this level", __FILE__, __LINE__);
+  };
+  return choose(kVariants, level);
 }
 
 }  // namespace cicada::kernels

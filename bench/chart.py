@@ -1,0 +1,55 @@
+"""Bars of tokens per second, a group for each workload, each model to its own scale; the machine's limit as a line."""
+from xml.sax.saxutils import escape
+
+WIDTH, LEFT, BAR, GAP, HEAD = 760, 190, 16, 14, 34
+SCALE = WIDTH - LEFT - 150
+COLOURS = ["#1b7f5c", "#8a8f98", "#c28f2c", "#7a6fb0"]
+
+
+def _text(x, y, words, size=12, anchor="start", colour="#222", weight="normal"):
+    return (f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" text-anchor="{anchor}" fill="{colour}" '
+            f'font-weight="{weight}">{escape(words)}</text>')
+
+
+def _bar(y, share, summary, top, colour, label):
+    def x(value):
+        return LEFT + SCALE * min(1.0, value / top)
+    return [f'<rect x="{LEFT}" y="{y}" width="{max(1.0, SCALE * share):.1f}" height="{BAR - 2}" fill="{colour}"/>',
+            f'<line x1="{x(summary["min"]):.1f}" x2="{x(summary["max"]):.1f}" y1="{y + BAR / 2 - 1}" y2="{y + BAR / 2 - 1}" '
+            f'stroke="#000" stroke-width="1.5"/>',
+            _text(LEFT + max(SCALE * share, SCALE * summary["max"] / top) + 6, y + BAR - 4, label, 11)]
+
+
+def _workload(y, workload):
+    rows = [("Cicada", workload["ours"], None)] + [(peer["name"], peer["speed"], peer["ratio"]["median"])
+                                                   for peer in workload["peers"]]
+    top = max([workload["limit"]] + [speed["max"] for _, speed, _ in rows])
+    parts = [_text(LEFT - 10, y + BAR - 4, workload["name"], 12, "end")]
+    start = y
+    for index, (name, speed, ratio) in enumerate(rows):
+        label = f"{speed['median']:.0f} {name}" if speed["median"] >= 100 else f"{speed['median']:.1f} {name}"
+        if ratio is not None:
+            label += f" (ours {ratio:.1f} ×)"
+        parts += _bar(y, speed["median"] / top, speed, top, COLOURS[index % len(COLOURS)], label)
+        y += BAR
+    x = LEFT + SCALE * workload["limit"] / top
+    parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{start - 3}" y2="{y}" stroke="#b03030" stroke-dasharray="3 2"/>')
+    return y + GAP, parts
+
+
+def svg(result):
+    parts, y = [], 46
+    for model in result["models"]:
+        parts.append(_text(16, y, model["name"], 14, weight="bold"))
+        y += 12
+        for workload in model["workloads"]:
+            y, more = _workload(y, workload)
+            parts += more
+        y += HEAD - GAP
+    host = result["host"]
+    parts.append(_text(16, y, f"{host['cpu']}, {result['threads']} threads, commit {host['commit']}, {host['date']}; median of "
+                              f"{result['repeats']} alternating runs, black: least to greatest", 11, colour="#555"))
+    title = _text(16, 22, "Tokens per second; longer is faster. Dashed: what this machine allows at most", 13)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 14}" font-family="sans-serif" role="img" '
+            f'aria-label="Tokens per second of each engine">\n<rect width="{WIDTH}" height="{y + 14}" fill="#fff"/>\n'
+            + "\n".join([title, *parts]) + "\n</svg>\n")

@@ -1,0 +1,47 @@
+// What this machine allows at most: `cicada bench --machine`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cicada/base/result.h"
+#include "cicada/json/writer.h"
+#include "cicada/platform/cpu.h"
+#include "cicada/platform/thread_pool.h"
+
+namespace cicada::cli {
+
+// On one thread, and on all of the pool.
+struct OneAndAll {
+  double one = 0.0;
+  double all = 0.0;
+};
+
+struct ReadSpeed {
+  std::uint64_t bytes = 0;  // the working set, read over and over
+  OneAndAll gb_per_s;
+};
+
+struct MachineLimits {
+  std::size_t threads = 0;
+  platform::IsaLevel level = platform::IsaLevel::kScalar;
+  std::vector<ReadSpeed> reads;  // working sets ascending
+  OneAndAll int8_tops;           // 10^12 multiplications and additions a second
+  double barrier_ns = 0.0;       // from the first to come to the last to go
+
+  // Read speed of all threads for a working set: of the smallest measured one that holds it, or of
+  // the largest.
+  double read_gb_per_s(std::uint64_t bytes) const;
+};
+
+// Takes some seconds; nothing else should run. `also_bytes`: one more working set; 0: none.
+// Errors: kOutOfMemory; kCancelled.
+Result<MachineLimits> measure_machine(platform::ThreadPool& pool, platform::IsaLevel level,
+                                      std::uint64_t also_bytes);
+
+// The value of the JSON field "machine".
+void write_json(const MachineLimits& limits, json::Writer& writer);
+std::string to_text(const MachineLimits& limits);
+
+}  // namespace cicada::cli
