@@ -179,6 +179,11 @@ CICADA_INLINE U8x64 lookup(const std::uint8_t* table, U8x64 a) {
       _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
   return {_mm256_shuffle_epi8(t, a.lo), _mm256_shuffle_epi8(t, a.hi)};
 }
+#if defined(__AVXVNNI__)
+CICADA_INLINE __m256i dot4_half(__m256i acc, __m256i w, __m256i x) {
+  return _mm256_dpbusd_avx_epi32(acc, w, x);
+}
+#else
 // maddubs saturates its 16-bit sums when both unsigned operands are large, so the bytes are split
 // into low 7 bits and top bit: 127 * 127 * 2 fits, and the top bit's product is added exactly.
 CICADA_INLINE __m256i dot4_half(__m256i acc, __m256i w, __m256i x) {
@@ -189,6 +194,7 @@ CICADA_INLINE __m256i dot4_half(__m256i acc, __m256i w, __m256i x) {
   const __m256i sum_top = _mm256_madd_epi16(_mm256_maddubs_epi16(top, x), ones);
   return _mm256_add_epi32(acc, _mm256_add_epi32(sum_low, _mm256_slli_epi32(sum_top, 7)));
 }
+#endif
 CICADA_INLINE I32x16 dot4(I32x16 acc, U8x64 w, const std::int8_t* x) {
   std::int32_t word = 0;
   __builtin_memcpy(&word, x, sizeof word);

@@ -35,7 +35,7 @@ struct IsaLevelInfo {
 inline constexpr std::array<IsaLevelInfo, 5> kIsaLevels = {{
     {IsaLevel::kScalar, "scalar", 0, true},
     {IsaLevel::kAvx2, "avx2", kCpuAvx2, true},
-    {IsaLevel::kAvxVnni, "avxvnni", kCpuAvx2 | kCpuAvxVnni, false},
+    {IsaLevel::kAvxVnni, "avxvnni", kCpuAvx2 | kCpuAvxVnni, true},
     {IsaLevel::kAvx512Vnni, "avx512vnni", kCpuAvx2 | kCpuAvx512 | kCpuAvx512Vnni, true},
     {IsaLevel::kAmx, "amx", kCpuAvx2 | kCpuAvx512 | kCpuAvx512Vnni | kCpuAmxInt8 | kCpuAmxBf16,
      false},

@@ -34,7 +34,7 @@ TEST(Machine, EveryProductOfARoundIsDone) {
 TEST(Machine, ALevelWithoutOwnTablesTakesTheBestThatRunsThere) {
   EXPECT_EQ(&machine_kernels(platform::IsaLevel::kAmx),
             &machine_kernels(platform::IsaLevel::kAvx512Vnni));
-  EXPECT_EQ(&machine_kernels(platform::IsaLevel::kAvxVnni),
+  EXPECT_NE(&machine_kernels(platform::IsaLevel::kAvxVnni),
             &machine_kernels(platform::IsaLevel::kAvx2));
   EXPECT_NE(&machine_kernels(platform::IsaLevel::kScalar),
             &machine_kernels(platform::IsaLevel::kAvx2));
