@@ -1,6 +1,7 @@
 """`cicada run`, `tokenize` and `perplexity` on CHAIN: cases BC-03, 10 and 16, and bad options."""
 import json
 import os
+import signal
 import subprocess
 import unittest
 
@@ -130,6 +131,27 @@ class Run(CliCase):
         self.assertEqual(code, 0, err)
         self.assertEqual(out.split(), ["bcd", "yza"])
         self.assertIn("101", err)
+        self.assertEqual(self.run_cli("chat", "-m", model, "-n", "3", stdin=b"b" * 100)[0], 2)
+
+    def test_one_sigterm_ends_a_chat(self):
+        model = self.chain("endless.gguf", "--template", "{{ messages[-1].content }}", "--n-ctx", "65536")
+        chat = subprocess.Popen([PROGRAM, "chat", "-m", model, "-c", "65536"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL)
+        with chat:
+            chat.stdin.write(b"a\n")
+            chat.stdin.flush()
+            self.assertEqual(chat.stdout.read(1), b"b")
+            chat.send_signal(signal.SIGTERM)
+            chat.stdout.read()
+            self.assertGreaterEqual(chat.wait(timeout=20), 0)
+
+    def test_threads_that_the_system_refuses_are_no_abort(self):
+        model = self.chain("alphabet.gguf")
+        limit = f"ulimit -v 600000; exec {PROGRAM} run -m {model} --raw -p a -n 3 -t 512"
+        done = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, timeout=60)
+        self.assertIn("of 512 work", done.stderr)
+        # The stacks of those that started may leave nothing for the answer.
+        self.assertIn((done.returncode, done.stdout), ((0, "bcd\n"), (1, "")), done.stderr)
 
     def test_output_that_nobody_takes_is_one_sentence(self):
         model = self.chain("alphabet.gguf")

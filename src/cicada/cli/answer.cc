@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "cicada/cli/messages.h"
+#include "cicada/cli/numbers.h"
 #include "cicada/platform/interrupt.h"
 
 namespace cicada::cli {
@@ -14,23 +15,47 @@ namespace {
 constexpr std::uint32_t kDefaultContext = 4096;
 constexpr std::uint32_t kMaxContext = 1U << 20;
 
+// The context to use: `wanted`, or the default where it is 0. Says so when it is more than the
+// model was trained for.
+std::size_t context_tokens(std::uint32_t wanted, const model::Config& config) {
+  if (wanted == 0) return std::size_t{std::min(config.trained_context, kDefaultContext)};
+  if (wanted > config.trained_context) {
+    complain(fmt::format("a context of {} tokens is more than the {} this model was trained for",
+                         wanted, config.trained_context));
+  }
+  return std::size_t{wanted};
+}
+
 }  // namespace
 
 void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
   add_model_options(command, arguments.model);
-  command.add_option("-c,--ctx", arguments.context,
-                     "Context in tokens (default: what the model was trained for, at most 4096)");
-  command.add_option("-n,--max-tokens", arguments.max_tokens,
-                     "Most tokens to answer (default: as the context has room)");
+  command
+      .add_option(
+          "-c,--ctx", arguments.context,
+          "Context in tokens (0, the default: what the model was trained for, at most 4096)")
+      ->check(whole_number(0, kMaxContext));
+  command
+      .add_option("-n,--max-tokens", arguments.max_tokens,
+                  "Most tokens to answer (0, the default: as the context has room)")
+      ->check(whole_number(0, UINT32_MAX));
   command.add_option("--kv", arguments.kv, "Type of the KV cache: f16");
-  command.add_option("--temp", arguments.sampler.temperature,
-                     "Temperature (default 0: always the likeliest token)");
-  command.add_option("--top-k", arguments.sampler.top_k, "Keep the K likeliest (0: all)");
-  command.add_option("--top-p", arguments.sampler.top_p,
-                     "Keep the likeliest up to this probability in all (1: all)");
-  command.add_option("--min-p", arguments.sampler.min_p,
-                     "Drop below this share of the likeliest (0: none)");
-  command.add_option("--seed", arguments.sampler.seed, "Seed of the draws (default 0)");
+  command
+      .add_option("--temp", arguments.sampler.temperature,
+                  "Temperature (default 0: always the likeliest token)")
+      ->check(decimal_number());
+  command.add_option("--top-k", arguments.sampler.top_k, "Keep the K likeliest (0: all)")
+      ->check(whole_number(0, UINT32_MAX));
+  command
+      .add_option("--top-p", arguments.sampler.top_p,
+                  "Keep the likeliest up to this probability in all (1: all)")
+      ->check(decimal_number());
+  command
+      .add_option("--min-p", arguments.sampler.min_p,
+                  "Drop below this share of the likeliest (0: none)")
+      ->check(decimal_number());
+  command.add_option("--seed", arguments.sampler.seed, "Seed of the draws (default 0)")
+      ->check(whole_number(0, UINT64_MAX));
 }
 
 chat::RenderOptions render_options() {
@@ -46,27 +71,13 @@ Result<void> check_kv_type(const std::string& name) {
   return fail(Code::kInvalidArgument, "KV type '{}' is unknown; f16 is built", name);
 }
 
-Result<std::size_t> context_tokens(std::uint32_t wanted, const model::Config& config) {
-  if (wanted > kMaxContext) {
-    return fail(Code::kInvalidArgument, "context: is {} tokens, at most {} is allowed", wanted,
-                kMaxContext);
-  }
-  if (wanted == 0) return std::size_t{std::min(config.trained_context, kDefaultContext)};
-  if (wanted > config.trained_context) {
-    complain(fmt::format("a context of {} tokens is more than the {} this model was trained for",
-                         wanted, config.trained_context));
-  }
-  return std::size_t{wanted};
-}
-
 Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
   CICADA_TRY(check_kv_type(arguments.kv));
   CICADA_TRY(engine::check(arguments.sampler));
   Answerer answerer;
   CICADA_ASSIGN(answerer.loaded, load_model(arguments.model));
   CICADA_ASSIGN(answerer.tokenizer, tokenizer::Tokenizer::create(*answerer.loaded.file));
-  CICADA_ASSIGN(const std::size_t context,
-                context_tokens(arguments.context, answerer.loaded.model->config()));
+  const std::size_t context = context_tokens(arguments.context, answerer.loaded.model->config());
   CICADA_ASSIGN(answerer.generator,
                 engine::Generator::create(*answerer.loaded.model, *answerer.loaded.pool, context));
   answerer.options.max_tokens = arguments.max_tokens;

@@ -53,7 +53,4 @@ chat::RenderOptions render_options();
 // Takes a KV type of the contract (f16, q8, q6, q4). Errors: kUnsupported for what is not built.
 Result<void> check_kv_type(const std::string& name);
 
-// The context to use: `wanted`, or the default. Errors: kInvalidArgument above 2^20.
-Result<std::size_t> context_tokens(std::uint32_t wanted, const model::Config& config);
-
 }  // namespace cicada::cli

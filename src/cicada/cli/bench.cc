@@ -9,6 +9,7 @@
 
 #include "cicada/cli/answer.h"
 #include "cicada/cli/bench_machine.h"
+#include "cicada/cli/numbers.h"
 #include "cicada/cli/output.h"
 #include "cicada/engine/sampler.h"
 #include "cicada/json/writer.h"
@@ -291,8 +292,8 @@ Result<int> run_bench_of_machine(const BenchArguments& arguments) {
     return fail(Code::kInvalidArgument, "bench: -m (a model), --machine, or both are needed");
   }
   CICADA_ASSIGN(const platform::IsaLevel level, kernel_level());
-  platform::ThreadPool pool(thread_count(arguments.model));
-  CICADA_ASSIGN(const MachineLimits limits, measure_machine(pool, level, 0));
+  const auto pool = make_pool(arguments.model);
+  CICADA_ASSIGN(const MachineLimits limits, measure_machine(*pool, level, 0));
   json::Writer writer;
   writer.begin_object().key("machine");
   write_json(limits, writer);
@@ -328,15 +329,15 @@ void add_bench(CLI::App& app, Action& action) {
   command->get_option("--model")->required(false);
   constexpr std::uint32_t kMost = 1U << 20;
   command->add_option("-p,--prefill", arguments->prefill, "Tokens to prefill (default 512)")
-      ->check(CLI::Range(0U, kMost));
+      ->check(whole_number(0, kMost));
   command->add_option("-n,--decode", arguments->decode, "Tokens to decode (default 128)")
-      ->check(CLI::Range(0U, kMost));
+      ->check(whole_number(0, kMost));
   command->add_option("-d,--depth", arguments->depth, "Tokens before both (default 0)")
-      ->check(CLI::Range(0U, kMost));
+      ->check(whole_number(0, kMost));
   command->add_option("-b,--batch", arguments->batch, "Sequences decoded at once (default 1)")
-      ->check(CLI::Range(1U, 512U));
+      ->check(whole_number(1, 512));
   command->add_option("-r,--repeats", arguments->repeats, "Repetitions (default 5)")
-      ->check(CLI::Range(1U, 1000U));
+      ->check(whole_number(1, 1000));
   command->add_option("--kv", arguments->kv, "Type of the KV cache: f16");
   command->add_flag("--machine", arguments->machine,
                     "Measure what the machine allows; -m is then not needed");

@@ -43,24 +43,29 @@ Result<int> chat_loop(const ChatArguments& arguments) {
   CICADA_ASSIGN(const chat::ChatTemplate chat_template,
                 chat::ChatTemplate::from_model(*answerer.loaded.file, *answerer.tokenizer));
   if (chat_template.is_fallback()) complain(chat_template.fallback_note());
-  if (platform::is_terminal(STDIN_FILENO)) {
+  const bool is_interactive = platform::is_terminal(STDIN_FILENO);
+  if (is_interactive) {
     say("An empty line or Ctrl-D ends the chat, Ctrl-C stops an answer.");
   }
   std::vector<chat::Message> messages;
   if (!arguments.system.empty()) messages.push_back({"system", arguments.system});
   Output output;
+  int status = kSuccess;
   std::string line;
-  while (read_line(line, output) && !line.empty()) {
+  // After an answer that SIGTERM stopped, the chat ends too.
+  while (!platform::interrupted() && read_line(line, output) && !line.empty()) {
     messages.push_back({"user", line});
     const auto turn = take_turn(answerer, chat_template, messages, output);
+    status = kSuccess;
     if (!turn) {
       // The conversation goes on without the message that could not be answered.
       messages.pop_back();
-      report(turn.error());
+      status = report(turn.error());
     }
     CICADA_TRY(output.finish());
   }
-  return kSuccess;
+  // At a terminal the refusal was read when it came; a script learns here how the last message went.
+  return is_interactive ? kSuccess : status;
 }
 
 }  // namespace

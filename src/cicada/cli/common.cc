@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cicada/cli/messages.h"
+#include "cicada/cli/numbers.h"
 #include "cicada/cli/pull.h"
 #include "cicada/platform/env.h"
 #include "cicada/platform/file.h"
@@ -14,7 +15,6 @@
 namespace cicada::cli {
 namespace {
 
-constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;
 
 }  // namespace
@@ -48,14 +48,20 @@ void add_model_options(CLI::App& command, ModelArguments& arguments) {
       ->required();
   command
       .add_option("-t,--threads", arguments.threads, "Threads (default: all this process may use)")
-      ->check(CLI::Range(std::uint32_t{1}, kMaxThreads));
+      ->check(whole_number(1, kMaxThreads));
   command.add_flag("--offline", arguments.offline, "Never fetch a model");
   command.add_flag("--no-elide", arguments.no_elide,
                    "Keep parts that are exactly zero in the plan");
 }
 
-std::size_t thread_count(const ModelArguments& arguments) {
-  return arguments.threads != 0 ? arguments.threads : platform::usable_threads();
+std::unique_ptr<platform::ThreadPool> make_pool(const ModelArguments& arguments) {
+  const std::size_t wanted =
+      arguments.threads != 0 ? arguments.threads : platform::usable_threads();
+  auto pool = std::make_unique<platform::ThreadPool>(wanted);
+  if (pool->size() < wanted) {
+    complain(fmt::format("the system refused a thread: {} of {} work", pool->size(), wanted));
+  }
+  return pool;
 }
 
 Result<platform::IsaLevel> kernel_level() {
@@ -70,7 +76,7 @@ Result<LoadedModel> load_model(const ModelArguments& arguments) {
   CICADA_ASSIGN(formats::ModelFile file, formats::ModelFile::open(path));
   LoadedModel loaded;
   loaded.file = std::make_unique<formats::ModelFile>(std::move(file));
-  loaded.pool = std::make_unique<platform::ThreadPool>(thread_count(arguments));
+  loaded.pool = make_pool(arguments);
   platform::Progress progress(STDERR_FILENO);
   model::ModelOptions options{.level = level, .load = {}};
   options.load.elide = !arguments.no_elide;

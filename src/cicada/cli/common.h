@@ -40,6 +40,8 @@ void set_action(CLI::App& command, Action& action, std::shared_ptr<Arguments> ar
   });
 }
 
+inline constexpr std::uint32_t kMaxThreads = 1024;
+
 struct ModelArguments {
   std::string model;
   bool offline = false;
@@ -57,8 +59,9 @@ struct LoadedModel {
   std::unique_ptr<model::Model> model;
 };
 
-// Threads asked for, or as many as this process may use.
-std::size_t thread_count(const ModelArguments& arguments);
+// As many threads as asked for, or as this process may use; fewer, with a line, where the system
+// refuses them.
+std::unique_ptr<platform::ThreadPool> make_pool(const ModelArguments& arguments);
 
 // The kernel level of this machine, or the one that CICADA_FORCE_ISA names.
 Result<platform::IsaLevel> kernel_level();

@@ -6,6 +6,7 @@
 
 #include "cicada/cli/common.h"
 #include "cicada/cli/inspect_print.h"
+#include "cicada/cli/numbers.h"
 #include "cicada/cli/pull.h"
 #include "cicada/formats/quote.h"
 #include "cicada/platform/interrupt.h"
@@ -87,7 +88,7 @@ void add_inspect(CLI::App& app, Action& action) {
   CLI::Option* plan = command->add_flag("--plan", arguments->plan,
                                         "Load the model and show the steps that would run");
   command->add_option("-t,--threads", arguments->model.threads, "Threads to load with (--plan)")
-      ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{1024}))
+      ->check(whole_number(1, kMaxThreads))
       ->needs(plan);
   command
       ->add_flag("--no-elide", arguments->model.no_elide,

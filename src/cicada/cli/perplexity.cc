@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cicada/cli/answer.h"
+#include "cicada/cli/numbers.h"
 #include "cicada/cli/output.h"
 #include "cicada/json/writer.h"
 #include "cicada/platform/interrupt.h"
@@ -156,17 +157,8 @@ std::string to_text(const Score& score, std::uint32_t context) {
                      score.chunk_nll.size(), context);
 }
 
-Result<void> check_arguments(const PerplexityArguments& arguments) {
-  CICADA_TRY(check_kv_type(arguments.kv));
-  if (arguments.context < 4 || arguments.context > (1U << 20)) {
-    return fail(Code::kInvalidArgument, "--ctx: is {}, 4 to 1048576 is allowed", arguments.context);
-  }
-  if (arguments.batch < 1) return fail(Code::kInvalidArgument, "-b: is 0, at least 1 is allowed");
-  return {};
-}
-
 Result<int> perplexity(const PerplexityArguments& arguments) {
-  CICADA_TRY(check_arguments(arguments));
+  CICADA_TRY(check_kv_type(arguments.kv));
   CICADA_ASSIGN(const std::string text, read_text(arguments.file));
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
   CICADA_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::create(*loaded.file));
@@ -196,7 +188,10 @@ Result<int> perplexity(const PerplexityArguments& arguments) {
   Output output;
   output.write(arguments.json ? to_json(score, loaded) : to_text(score, arguments.context));
   CICADA_TRY(output.finish());
-  return score.chunk_nll.size() == chunks ? kSuccess : kRunTimeFailure;
+  if (score.chunk_nll.size() < chunks) {
+    return fail(Code::kCancelled, "stopped after {} of {} chunks", score.chunk_nll.size(), chunks);
+  }
+  return kSuccess;
 }
 
 }  // namespace
@@ -206,9 +201,13 @@ void add_perplexity(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("perplexity", "Perplexity of a text");
   add_model_options(*command, arguments->model);
   command->add_option("-f,--file", arguments->file, "The text; - reads standard input")->required();
-  command->add_option("--ctx", arguments->context, "Tokens in a chunk (default 512)");
-  command->add_option("--chunks", arguments->chunks, "Score only the first N chunks");
-  command->add_option("-b,--batch", arguments->batch, "Tokens computed at once (default 512)");
+  constexpr std::uint32_t kMost = 1U << 20;
+  command->add_option("--ctx", arguments->context, "Tokens in a chunk (default 512)")
+      ->check(whole_number(4, kMost));
+  command->add_option("--chunks", arguments->chunks, "Score only the first N chunks (0: all)")
+      ->check(whole_number(0, UINT32_MAX));
+  command->add_option("-b,--batch", arguments->batch, "Tokens computed at once (default 512)")
+      ->check(whole_number(1, UINT32_MAX));
   command->add_option("--kv", arguments->kv, "Type of the KV cache: f16");
   command->add_option("--role", arguments->role, "prefill, or decode: one token at a time")
       ->check(CLI::IsMember({"prefill", "decode"}));

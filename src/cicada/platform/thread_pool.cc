@@ -2,6 +2,8 @@
 
 #include <immintrin.h>
 
+#include <system_error>
+
 #include "cicada/base/check.h"
 
 namespace cicada::platform {
@@ -35,12 +37,16 @@ void Barrier::wait() {
   spin_while_equal(generation_, generation);
 }
 
-ThreadPool::ThreadPool(std::size_t num_workers) : num_workers_(num_workers), barrier_(num_workers) {
+ThreadPool::ThreadPool(std::size_t num_workers) {
   CICADA_CHECK(num_workers >= 1, "a pool has at least the calling thread");
   threads_.reserve(num_workers - 1);
-  for (std::size_t idx = 1; idx < num_workers; ++idx) {
-    threads_.emplace_back([this, idx] { worker_loop(idx); });
+  try {
+    for (; num_workers_ < num_workers; ++num_workers_) {
+      threads_.emplace_back([this, idx = num_workers_] { worker_loop(idx); });
+    }
+  } catch (const std::system_error&) {  // the only way in which std::thread says that it failed
   }
+  barrier_.emplace(num_workers_);
 }
 
 ThreadPool::~ThreadPool() {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -33,6 +34,8 @@ class Barrier {
 
 class ThreadPool {
  public:
+  // Where the system refuses a thread (memory, a limit on processes), the pool has the workers that
+  // it got: size() tells.
   explicit ThreadPool(std::size_t num_workers);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -50,7 +53,7 @@ class ThreadPool {
   }
 
   // The barrier of the running region; only for use inside run().
-  Barrier& barrier() { return barrier_; }
+  Barrier& barrier() { return *barrier_; }
 
  private:
   // A callable that is borrowed for the time of a region.
@@ -62,8 +65,8 @@ class ThreadPool {
   void run_region(Borrowed work);
   void worker_loop(std::size_t worker_idx);
 
-  const std::size_t num_workers_;
-  Barrier barrier_;
+  std::size_t num_workers_ = 1;                        // the caller, and every thread that started
+  std::optional<Barrier> barrier_;                     // made when the number of workers is known
   Borrowed work_;                                      // valid during a region
   alignas(64) std::atomic<std::uint32_t> region_{0};   // counts regions; workers wait on it
   alignas(64) std::atomic<std::uint32_t> running_{0};  // workers still inside the region

@@ -1,6 +1,7 @@
 #include "cicada/platform/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "cicada/platform/topology.h"
 
@@ -29,6 +30,25 @@ TEST(ThreadPool, WritesBeforeABarrierAreSeenAfterIt) {
     }
   });
   EXPECT_EQ(sums, std::vector<int>(3, 3 * 5050));
+}
+
+TEST(ThreadPoolDeathTest, WorksWithTheThreadsThatTheSystemGives) {
+  // In a process of its own: too little address space for sixty more stacks.
+  EXPECT_EXIT(
+      {
+        rlimit limit{};
+        ::getrlimit(RLIMIT_AS, &limit);
+        limit.rlim_cur = rlim_t{200} << 20;
+        ::setrlimit(RLIMIT_AS, &limit);
+        ThreadPool pool(64);
+        std::atomic<std::size_t> calls{0};
+        pool.run([&](std::size_t) {
+          ++calls;
+          pool.barrier().wait();
+        });
+        std::_Exit(calls == pool.size() && pool.size() < 64 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(ThreadPool, OneWorkerIsTheCaller) {

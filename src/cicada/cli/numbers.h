@@ -1,0 +1,17 @@
+// Numbers on the command line: what the option parser takes for one is checked first, since it
+// reads an empty word as the default, 010 as eight and -1 as the largest number. Threads: pure
+// functions.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+namespace cicada::cli {
+
+// Digits for a number in [low, high].
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
+
+// A finite decimal number such as 0.7 or 1e-9; its range is the caller's business.
+CLI::Validator decimal_number();
+
+}  // namespace cicada::cli

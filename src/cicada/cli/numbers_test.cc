@@ -1,0 +1,40 @@
+#include "cicada/cli/numbers.h"
+
+#include <gtest/gtest.h>
+
+namespace cicada::cli {
+namespace {
+
+TEST(WholeNumber, DigitsInTheRangeAreTaken) {
+  const CLI::Validator check = whole_number(0, 4096);
+  for (std::string text : {"0", "7", "4096"}) {
+    const std::string before = text;
+    EXPECT_EQ(check(text), "");
+    EXPECT_EQ(text, before);
+  }
+  EXPECT_EQ(whole_number(0, UINT64_MAX)("18446744073709551615"), "");
+}
+
+TEST(WholeNumber, LeadingZerosDoNotMakeItOctal) {
+  std::string text = "010";
+  EXPECT_EQ(whole_number(0, 4096)(text), "");
+  EXPECT_EQ(text, "10");
+}
+
+TEST(WholeNumber, OtherWordsAreRefusedWithTheRange) {
+  for (std::string text :
+       {"", " 1", "1 ", "-1", "+1", "0x10", "1.0", "4097", "18446744073709551616"}) {
+    EXPECT_EQ(whole_number(1, 4096)(text),
+              "is '" + text + "', a whole number from 1 to 4096 is needed");
+  }
+}
+
+TEST(DecimalNumber, FiniteNumbersAreTakenAndOtherWordsRefused) {
+  for (std::string text : {"0", "0.7", "1e-9", "-1", ".5"}) EXPECT_EQ(decimal_number()(text), "");
+  for (std::string text : {"", "warm", "nan", "inf", "1e999", "0.7x"}) {
+    EXPECT_EQ(decimal_number()(text), "is '" + text + "', a number is needed");
+  }
+}
+
+}  // namespace
+}  // namespace cicada::cli
