@@ -16,9 +16,13 @@ bool looks_like_path(const std::string& text) {
 
 Result<std::string> resolve(const std::string& name_or_path, const PullOptions& options) {
   std::error_code error;
-  if (!name_or_path.empty() && std::filesystem::exists(name_or_path, error)) return name_or_path;
+  const std::filesystem::file_status status = std::filesystem::status(name_or_path, error);
+  if (std::filesystem::exists(status)) return name_or_path;
   const KnownModel* model = find_known_model(name_or_path);
   if (model != nullptr) return pull(*model, options);
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return fail(Code::kIo, "{}: cannot be opened: {}", name_or_path, error.message());
+  }
   if (looks_like_path(name_or_path)) {
     return fail(Code::kNotFound, "{}: no such file", name_or_path);
   }

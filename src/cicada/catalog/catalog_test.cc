@@ -47,6 +47,7 @@ TEST(ModelsFolder, CicadaHomeWinsOverHome) {
   EXPECT_EQ(models_folder().value(), "/people/ann/.cache/cicada/models");
   ::setenv("CICADA_HOME", "/data/cicada", 1);
   EXPECT_EQ(models_folder().value(), "/data/cicada/models");
+  EXPECT_EQ(model_path(*find_known_model("smollm2")).value(), "/data/cicada/models/smollm2.gguf");
   ::setenv("CICADA_HOME", "", 1);
   EXPECT_EQ(models_folder().value(), "/people/ann/.cache/cicada/models");
   ::unsetenv("HOME");
@@ -84,6 +85,20 @@ TEST(Resolve, MissingFileIsNotTakenForAName) {
   PullOptions options;
   options.folder = "/nowhere";
   EXPECT_EQ(resolve("models/x.gguf", options).error().to_string(), "models/x.gguf: no such file");
+}
+
+TEST(Resolve, PathThatCannotBeLookedAtGetsTheWordsOfTheSystem) {
+  const TestFolder folder;
+  folder.write("file", "");
+  std::filesystem::create_symlink("loop", folder.path() + "/loop");
+  for (const auto& [name, words] : {std::pair("/loop", "Too many levels of symbolic links"),
+                                    std::pair("/file/x", "Not a directory")}) {
+    const auto result = resolve(folder.path() + name, {});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), Code::kIo);
+    EXPECT_NE(result.error().to_string().find(words), std::string::npos)
+        << result.error().to_string();
+  }
 }
 
 TEST(Resolve, OfflineRefusesToFetchAndCreatesNothing) {

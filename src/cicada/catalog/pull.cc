@@ -22,6 +22,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kCopyBytes = std::size_t{1} << 22;
 
+std::string path_in(const std::string& folder, const KnownModel& model) {
+  return folder + "/" + model.name + ".gguf";
+}
+
 Result<void> make_folder(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -35,7 +39,7 @@ class Pull {
   Pull(const KnownModel& model, const PullOptions& options)
       : model_(model),
         options_(options),
-        target_(options.folder + "/" + model.name + ".gguf"),
+        target_(path_in(options.folder, model)),
         parts_folder_(options.folder + "/.parts-" + model.name),
         scratch_folder_(parts_folder_ + "/scratch") {}
 
@@ -223,6 +227,11 @@ Result<std::string> models_folder() {
   if (!home.empty()) return home + "/.cache/cicada/models";
   return fail(Code::kInvalidArgument,
               "neither CICADA_HOME nor HOME is set, so there is no folder for models");
+}
+
+Result<std::string> model_path(const KnownModel& model) {
+  CICADA_ASSIGN(const std::string folder, models_folder());
+  return path_in(folder, model);
 }
 
 Result<std::string> pull(const KnownModel& model, const PullOptions& options) {

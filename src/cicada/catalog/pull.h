@@ -32,6 +32,9 @@ class PullObserver {
 // CICADA_HOME nor HOME is set.
 Result<std::string> models_folder();
 
+// Where the file of a model lies once it was pulled into models_folder(). Errors: as that.
+Result<std::string> model_path(const KnownModel& model);
+
 struct PullOptions {
   std::string folder;    // where models lie; created when missing; empty: models_folder()
   bool offline = false;  // true: a file that is missing is an error

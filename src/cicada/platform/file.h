@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +17,8 @@ namespace cicada::platform {
 class MappedFile {
  public:
   // Errors: kNotFound, kIo (with the system's words), kInvalidArgument for a directory or other
-  // thing that cannot be mapped. An empty file maps to an empty span.
+  // thing that cannot be mapped, kOutOfMemory for lack of address space. An empty file maps to an
+  // empty span.
   static Result<MappedFile> open(const std::string& path);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -44,14 +46,23 @@ class MappedFile {
   std::size_t size_bytes_ = 0;
 };
 
-// Reads a text file of at most `max_bytes`. Errors: kNotFound, kIo, kInvalidArgument when larger.
-Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes);
+// Reads a text file, or whatever a pipe or terminal gives until its end, of at most `max_bytes`.
+// `cancelled` is asked before each piece and when a signal interrupts the waiting for one.
+// Errors: kNotFound, kIo, kInvalidArgument when larger, kCancelled.
+Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes,
+                              const std::function<bool()>& cancelled = {});
 
-// Writes a file so that a reader sees the old one or the whole new one: a temporary beside it, then
-// a rename in finish(). Dropped without finish(): the temporary is removed.
+// Writes a file so that a reader sees the old one or the whole new one, which appears in finish().
+// Until then it has no name, so that nothing is left however the process ends; a file system that
+// cannot do that holds it as "<path>.partial-<process>", removed when dropped without finish().
 class AtomicFileWriter {
  public:
-  static Result<AtomicFileWriter> create(const std::string& path);
+  enum class Temporary : std::uint8_t { kUnnamedWherePossible, kNamed };
+
+  // Follows links: the file that `path` points to, there or not, is the one that is replaced.
+  // Errors: kInvalidArgument for a directory, device, pipe or loop of links; kIo.
+  static Result<AtomicFileWriter> create(const std::string& path,
+                                         Temporary kind = Temporary::kUnnamedWherePossible);
 
   AtomicFileWriter(AtomicFileWriter&& other) noexcept;
   AtomicFileWriter& operator=(AtomicFileWriter&& other) = delete;
@@ -63,16 +74,18 @@ class AtomicFileWriter {
   Result<void> write(std::string_view text);
   // Bytes written so far.
   std::uint64_t position() const { return position_; }
-  // Flushes to disk and renames into place.
+  // Flushes to disk and puts the file in its place.
   Result<void> finish();
 
  private:
-  AtomicFileWriter(std::string path, std::string temporary, int fd)
-      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  explicit AtomicFileWriter(std::string path);
 
-  std::string path_;
-  std::string temporary_;
+  bool put_in_place();
+
+  std::string path_;       // to be, behind all links
+  std::string temporary_;  // beside it
   int fd_ = -1;
+  bool has_name_ = false;  // there is a file under the temporary name
   std::uint64_t position_ = 0;
 };
 
