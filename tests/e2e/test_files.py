@@ -5,6 +5,7 @@ import struct
 import time
 import unittest
 
+import made_models
 from cli_case import CliCase
 
 F32, U32, STRING, ARRAY = 0, 4, 8, 9
@@ -106,6 +107,26 @@ class Files(CliCase):
             self.assertEqual(self.answer(other, "a", "-n", "8")["text"], "bcdefghi", kind)
         self.refused("convert", model, model, "--type", "f16")
         self.refused("convert", model, self.path("x.gguf"), "--type", "q9_9")
+
+    def test_paths_that_lead_nowhere_get_the_words_of_the_system(self):
+        loop, file = self.path("loop.gguf"), self.path("file.gguf", b"GGUF")
+        os.symlink("loop.gguf", loop)
+        for path, words in ((loop, "Too many levels of symbolic links"), (file + "/x", "Not a directory")):
+            for command in (["inspect", path], ["verify", path], ["run", "-m", path, "-p", "a"]):
+                self.refused(*command, part=words)
+        self.refused("perplexity", "-m", self.chain("good.gguf"), "-f", file + "/x", part="Not a directory")
+
+    def test_control_bytes_of_file_names_do_not_reach_a_terminal(self):
+        good = self.path("evil\x1b]0;owned\x07.gguf", made_models.layered())
+        bad = self.path("bad\x1b[2J\n.gguf", b"GGUF")
+        out_name = self.path("out\x1b[31m.gguf")
+        for command, status in ((["inspect", good], 0), (["verify", good], 0), (["verify", bad], 3),
+                                (["convert", good, out_name], 0), (["inspect", bad], 2)):
+            code, out, err = self.run_cli(*command)
+            self.assertEqual(code, status, err)
+            for text in (out, err):
+                self.assertTrue(all(c == "\n" or c.isprintable() for c in text), text)
+            self.assertIn("\\x1b", out + err)
 
     def test_help_of_every_command(self):
         for command in ("run", "chat", "inspect", "verify", "tokenize", "perplexity", "bench", "convert", "pull"):

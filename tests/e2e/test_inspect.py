@@ -141,6 +141,31 @@ class Verify(CliCase):
         self.refused("verify", path, "--sums", sums, "--sha256", good)
         self.refused("verify", path, "--sums", self.path("none.txt"), part="none.txt")
 
+    def test_what_is_given_but_empty_is_refused(self):
+        path = self.path("m.gguf", made_models.layered())
+        self.refused("verify", path, "--sha256", "", part="64 hex digits")
+        self.refused("verify", path, "--sums", "", part="--sums")
+        self.assertEqual(self.run_cli("verify", path)[0], 0)
+
+    def test_a_damaged_copy_of_a_known_model_is_a_verdict(self):
+        home = {"CICADA_HOME": self.path("home")}
+        self.refused("verify", "smollm2", "--offline", env=home, part="offline")
+        os.makedirs(self.path("home/models"))
+        copy = self.path("home/models/smollm2.gguf", made_models.layered())
+        code, out, err = self.run_cli("verify", "smollm2", "--offline", "--json", env=home)
+        self.assertEqual(code, 3, err)
+        verdict = json.loads(out)
+        self.assertEqual((verdict["ok"], verdict["path"], len(verdict["problems"])), (False, copy, 1))
+        self.assertIn("SHA-256", verdict["problems"][0])
+        code, out, err = self.run_cli("verify", "smollm2", env=home)
+        self.assertEqual((code, err), (3, ""))
+        self.assertTrue(out.endswith("smollm2.gguf: 1 problem\n"), out)
+        with open(copy, "wb") as damaged:
+            damaged.write(b"GGUF\3")
+        code, out, err = self.run_cli("verify", "smollm2", "--json", env=home)
+        self.assertEqual((code, len(json.loads(out)["problems"])), (3, 2), err)
+        self.refused("inspect", "smollm2", env=home, part="remove the file and pull again")
+
     def test_numbers_that_are_none_are_a_problem(self):
         metadata = [("general.architecture", made_models.STRING, "llama")]
         tensors = [("a", (1, 3), [1.0, float("nan"), float("inf")])]
@@ -198,6 +223,38 @@ class Convert(CliCase):
         self.refused("convert", model, self.path("folder.gguf"), part="is a directory")
         self.refused("convert", model, self.path("x.bin"), part=".gguf or .safetensors")
         self.refused("convert", model, self.path("x.safetensors"), "--type", "q8_0")
+        self.refused("convert", model, self.path("x.gguf"), "--type", "", part="--type ''")
+        os.mkfifo(self.path("pipe.gguf"))
+        os.symlink("/dev/null", self.path("device.gguf"))
+        os.symlink("loop.gguf", self.path("loop.gguf"))
+        for name in ("pipe.gguf", "device.gguf"):
+            self.refused("convert", model, self.path(name), part="not a regular file")
+        self.refused("convert", model, self.path("loop.gguf"), part="symbolic links")
+
+    def test_an_output_that_is_a_link_stays_one(self):
+        model = self.chain("alphabet.gguf")
+        real, link = self.path("real.gguf", b"old"), self.path("link.gguf")
+        os.symlink("real.gguf", link)
+        self.assertEqual(self.run_cli("convert", model, link)[0], 0)
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(self.run_cli("verify", real)[0], 0)
+
+    def test_the_config_of_another_file_is_not_overwritten(self):
+        model = self.chain("alphabet.gguf")
+        os.makedirs(self.path("two"))
+        first, second = self.path("two/a.safetensors"), self.path("two/b.safetensors")
+        self.assertEqual(self.run_cli("convert", model, first)[0], 0)
+        self.refused("convert", model, second, part="belongs to a.safetensors")
+        self.assertEqual(self.run_cli("convert", model, first, "--type", "f16")[0], 0)
+        self.assertEqual(self.answer(first, "a", "-n", "2")["text"], "bc")
+
+    def test_numbers_that_a_type_cannot_hold_are_counted(self):
+        metadata = [("general.architecture", made_models.STRING, "llama")]
+        path = self.path("huge.gguf", made_models.gguf_bytes(metadata, [("a", (2, 32), [3e38] * 32 + [1.0] * 32)]))
+        for kind, count in (("f16", 32), ("q8_0", 32), ("q4_0", 32), ("bf16", 0)):
+            code, out, err = self.run_cli("convert", path, self.path("less.gguf"), "--type", kind, "--json")
+            self.assertEqual((code, json.loads(out)["tensors"][0]["overflowed"]), (0, count), kind)
+            self.assertEqual("32 finite numbers" in err, count > 0, err)
 
     def test_safetensors_and_back_gives_the_same_answer(self):
         model = self.chain("alphabet.gguf")
@@ -223,8 +280,12 @@ class Convert(CliCase):
         os.mkdir(folder)
         process = subprocess.Popen([PROGRAM, "convert", path, os.path.join(folder, "o.gguf"), "--type", "q4_0"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # The output has no name yet, so it is looked for among the open files.
+        opened = f"/proc/{process.pid}/fd"
         deadline = time.monotonic() + 20
-        while not os.listdir(folder) and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            if any(os.readlink(os.path.join(opened, fd)).startswith(folder) for fd in os.listdir(opened)):
+                break
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)

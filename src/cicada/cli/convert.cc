@@ -8,11 +8,13 @@
 #include <cctype>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include "cicada/cli/common.h"
 #include "cicada/cli/messages.h"
 #include "cicada/cli/output.h"
+#include "cicada/cli/printable.h"
 #include "cicada/cli/pull.h"
 #include "cicada/cli/table.h"
 #include "cicada/formats/quote.h"
@@ -26,7 +28,7 @@ namespace {
 struct ConvertArguments {
   std::string input;
   std::string output;
-  std::string type;  // empty: each matrix keeps its own
+  std::optional<std::string> type;  // none: each matrix keeps its own
   bool offline = false;
   bool json = false;
 };
@@ -35,12 +37,11 @@ std::string_view container_name(formats::Container container) {
   return container == formats::Container::kGguf ? "GGUF" : "safetensors";
 }
 
-Result<std::optional<tensor::DType>> parse_type(std::string name) {
-  if (name.empty()) return std::nullopt;
+Result<tensor::DType> parse_type(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::optional<tensor::DType> type = tensor::dtype_from_name(name);
-  if (type) return type;
+  if (type) return *type;
   return fail(Code::kInvalidArgument, "--type '{}' is not known; f32 f16 bf16 q8_0 q4_0 are",
               formats::quote(name));
 }
@@ -73,7 +74,7 @@ std::string to_text(const formats::ConvertReport& done) {
   std::string text = fmt::format("{} to {}: {}, {}\n", container_name(done.from),
                                  container_name(done.to), counted(done.tensors.size(), "tensor"),
                                  platform::format_bytes(done.output_bytes));
-  for (const std::string& file : done.files) text += file + "\n";
+  for (const std::string& file : done.files) text += printable(file) + "\n";
   return text;
 }
 
@@ -85,8 +86,9 @@ void warn(const formats::ConvertReport& done) {
                            formats::quote(tensor.name), tensor::name(tensor.to)));
     }
     if (tensor.num_overflowed > 0) {
-      complain(fmt::format("tensor {}: {} too large for {}, now infinite",
-                           formats::quote(tensor.name), counted(tensor.num_overflowed, "number"),
+      complain(fmt::format("tensor {}: {} cannot be held by {} and became infinite or NaN",
+                           formats::quote(tensor.name),
+                           counted(tensor.num_overflowed, "finite number"),
                            tensor::name(tensor.to)));
     }
   }
@@ -99,22 +101,21 @@ int report_failure(const Error& error) {
 }
 
 // A place that cannot be written to is wrong use, unlike a disk that fills up on the way.
-Result<void> check_output(const std::string& path) {
+Result<void> check_folder(const std::string& path) {
   std::error_code ignored;  // what cannot be looked at is left to the writer
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
-    return fail(Code::kNotFound, "{}: no such folder", folder.string());
-  }
-  if (!std::filesystem::is_directory(path, ignored)) return {};
-  return fail(Code::kInvalidArgument, "{}: is a directory, a file is needed", path);
+  if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
+  return fail(Code::kNotFound, "{}: no such folder", folder.string());
 }
 
 Result<int> run(const ConvertArguments& arguments) {
   formats::ConvertOptions options;
-  CICADA_ASSIGN(options.type, parse_type(arguments.type));
+  if (arguments.type) {
+    CICADA_ASSIGN(options.type, parse_type(*arguments.type));
+  }
   CICADA_ASSIGN(options.input_path, resolve_model(arguments.input, arguments.offline));
   options.output_path = arguments.output;
-  CICADA_TRY(check_output(options.output_path));
+  CICADA_TRY(check_folder(options.output_path));
   CICADA_TRY(formats::ModelFile::open(options.input_path));
   platform::Progress progress(STDERR_FILENO);
   options.progress = [&progress](const formats::ConvertProgress& at) {
@@ -145,8 +146,10 @@ void add_convert(CLI::App& app, Action& action) {
       ->add_option("output", arguments->output,
                    "File to write; .gguf or .safetensors decides the container")
       ->required();
-  command->add_option("--type", arguments->type,
-                      "Type of the matrices: f32 f16 bf16 q8_0 q4_0 (default: as they are)");
+  // By a function: the parser would read an empty text into an optional as none.
+  command->add_option_function<std::string>(
+      "--type", [arguments](const std::string& name) { arguments->type = name; },
+      "Type of the matrices: f32 f16 bf16 q8_0 q4_0 (default: as they are)");
   command->add_flag("--offline", arguments->offline, "Never fetch a model");
   command->add_flag("--json", arguments->json, "Print one JSON object");
   set_action(*command, action, arguments, run);

@@ -28,7 +28,7 @@ std::string config_line(const model::Config& c) {
 std::string summary(const Inspection& inspection) {
   const InspectReport& report = inspection.report;
   std::string text = fmt::format(
-      "file          {}\nformat        {}\narchitecture  {}\n", inspection.file.path(),
+      "file          {}\nformat        {}\narchitecture  {}\n", printable(inspection.file.path()),
       container_line(inspection.file),
       report.architecture.empty() ? "not named in the file" : quote(report.architecture));
   if (report.config) text += fmt::format("model         {}\n", config_line(*report.config));

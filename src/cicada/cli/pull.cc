@@ -58,10 +58,9 @@ Result<std::string> pull_known(const catalog::KnownModel& model, bool offline) {
 
 Result<int> list_models() {
   Output output;
-  const std::string folder = catalog::models_folder().value_or("");
   for (const catalog::KnownModel& model : catalog::known_models()) {
     std::error_code error;
-    const bool there = std::filesystem::exists(folder + "/" + model.name + ".gguf", error);
+    const bool there = std::filesystem::exists(catalog::model_path(model).value_or(""), error);
     output.write(fmt::format("{:<20} {:>9}  {}  {}; {}\n", model.name,
                              platform::format_bytes(model.size_bytes()),
                              there ? "fetched " : "        ", model.title, model.terms));

@@ -218,8 +218,9 @@ class Run {
   std::uint64_t done_bytes_ = 0;
 };
 
-Result<HfConfigFacts> config_facts(const ModelFile& in, const Plan& plan) {
+Result<HfConfigFacts> config_facts(const ModelFile& in, const Plan& plan, std::string name) {
   HfConfigFacts facts;
+  facts.weights_file = std::move(name);
   const TensorInfo* embedding = in.find("token_embd.weight");
   if (embedding == nullptr) return fail(Code::kCorrupt, "tensor token_embd.weight: is missing");
   facts.vocab_size = embedding->num_rows();
@@ -229,25 +230,37 @@ Result<HfConfigFacts> config_facts(const ModelFile& in, const Plan& plan) {
   return facts;
 }
 
-bool is_written_by_convert(std::string_view config_text) {
+// The name of the file that a config.json of `convert` belongs to; nothing where it is not of
+// `convert`.
+std::optional<std::string> weights_file_of(std::string_view config_text) {
   const auto document = json::parse(config_text);
-  if (!document) return false;
-  const std::optional<json::Element> marker =
-      json::find(document->root(), kWrittenByKey, kConfigName).value_or(std::nullopt);
-  if (!marker) return false;
-  const auto writer = json::as_string(*marker, kWrittenByKey);
-  return writer && *writer == kWrittenBy;
+  if (!document) return std::nullopt;
+  const auto text_of = [&document](std::string_view key) -> std::optional<std::string> {
+    const auto element = json::find(document->root(), key, kConfigName).value_or(std::nullopt);
+    if (!element) return std::nullopt;
+    const auto text = json::as_string(*element, key);
+    return text ? std::optional(std::string(*text)) : std::nullopt;
+  };
+  return text_of(kWrittenByKey) == kWrittenBy ? text_of(kWeightsFileKey) : std::nullopt;
 }
 
-// A config.json of somebody else's checkpoint is not overwritten.
-Result<void> refuse_foreign_config(const std::string& path) {
+// A config.json of somebody else's checkpoint is not overwritten, nor that of another file which
+// `convert` wrote and which is still there.
+Result<void> refuse_foreign_config(const std::string& path, std::string_view weights_file) {
   constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{1} << 20;
   const auto text = platform::read_file(path, kMaxConfigBytes);
   if (!text && text.error().code() == Code::kNotFound) return {};
-  if (text && is_written_by_convert(*text)) return {};
+  const auto owner = text ? weights_file_of(*text) : std::nullopt;
+  if (!owner) {
+    return fail(Code::kInvalidArgument,
+                "{}: exists and was not written by convert; choose another folder for the output",
+                quote(path));
+  }
+  std::error_code ignored;  // what cannot be looked at is not in use
+  if (*owner == weights_file || !std::filesystem::exists(beside(path, *owner), ignored)) return {};
   return fail(Code::kInvalidArgument,
-              "{}: exists and was not written by convert; choose another folder for the output",
-              quote(path));
+              "{}: exists and belongs to {}; choose another folder for the output", quote(path),
+              quote(*owner));
 }
 
 Result<std::vector<std::string>> write_gguf_output(const ModelFile& in, Plan& plan,
@@ -263,10 +276,15 @@ Result<std::vector<std::string>> write_safetensors_output(const ModelFile& in, P
                                                           const ConvertOptions& options) {
   std::vector<std::string> paths = {options.output_path, beside(options.output_path, kConfigName),
                                     beside(options.output_path, kSidecarName)};
-  CICADA_TRY(refuse_foreign_config(paths[1]));
-  CICADA_ASSIGN(const HfConfigFacts facts, config_facts(in, plan));
+  const std::string name = std::filesystem::path(options.output_path).filename().string();
+  CICADA_TRY(refuse_foreign_config(paths[1], name));
+  CICADA_ASSIGN(const HfConfigFacts facts, config_facts(in, plan, name));
   const Metadata metadata = output_metadata(in, plan, options.type.has_value());
   CICADA_ASSIGN(const std::string config_text, write_hf_config(metadata, facts));
+  if (weights_file_of(config_text) != name) {
+    return fail(Code::kInvalidArgument, "output {}: its name is not UTF-8, as {} must name it",
+                quote(options.output_path), kConfigName);
+  }
   // All three are written before the first appears under its name.
   CICADA_ASSIGN(auto model, AtomicFileWriter::create(paths[0]));
   CICADA_ASSIGN(auto config, AtomicFileWriter::create(paths[1]));

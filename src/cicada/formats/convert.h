@@ -36,7 +36,7 @@ struct ConvertedTensor {
   tensor::DType from = tensor::DType::kF32;
   tensor::DType to = tensor::DType::kF32;
   bool fell_back = false;            // rows are not whole blocks of the asked type: f16 instead
-  std::uint64_t num_overflowed = 0;  // finite values that became infinite (f16)
+  std::uint64_t num_overflowed = 0;  // finite values that became infinite or NaN
 };
 
 struct ConvertReport {
@@ -49,10 +49,10 @@ struct ConvertReport {
 };
 
 // Reads one model file and writes another. The output appears whole or not at all; beside a
-// safetensors file config.json and cicada_metadata.gguf are written.
+// safetensors file config.json and cicada_metadata.gguf are written. Links are followed.
 // Errors: those of ModelFile::open; kInvalidArgument for an output without a known ending, an
-// output that is the input, or a config.json in the way that is not ours; kUnsupported for a type
-// or an architecture that the output cannot hold; kCancelled; kIo.
+// output that is the input or no regular file, or a config.json in the way that belongs to another
+// file; kUnsupported for a type or an architecture that the output cannot hold; kCancelled; kIo.
 Result<ConvertReport> convert(const ConvertOptions& options);
 
 }  // namespace cicada::formats

@@ -50,17 +50,20 @@ class TensorConverter {
     }
     values_.resize(elements);
     tensor::dequantize_row(from_, bytes, values_);
-    if (to_ == DType::kF16) count_overflows();
     out_.resize(begin + tensor::row_bytes(to_, elements));
-    tensor::quantize_row(to_, values_, std::span(out_).subspan(begin));
+    const std::span<std::byte> encoded = std::span(out_).subspan(begin);
+    tensor::quantize_row(to_, values_, encoded);
+    if (to_ != DType::kF32) count_overflows(encoded);
   }
 
-  void count_overflows() {
-    constexpr float kRoundsToInfinity = 65520.0F;  // halfway between 65504 and 2^16
-    num_overflowed_ +=
-        static_cast<std::uint64_t>(std::count_if(values_.begin(), values_.end(), [](float value) {
-          return std::isfinite(value) && std::fabs(value) >= kRoundsToInfinity;
-        }));
+  // What is read back decides: a block type may lose numbers to a scale that overflows, and to a
+  // neighbour that is infinite or NaN.
+  void count_overflows(std::span<const std::byte> encoded) {
+    read_back_.resize(values_.size());
+    tensor::dequantize_row(to_, encoded, read_back_);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (std::isfinite(values_[i]) && !std::isfinite(read_back_[i])) ++num_overflowed_;
+    }
   }
 
   DType from_;
@@ -68,6 +71,7 @@ class TensorConverter {
   const ByteSink& sink_;
   std::uint64_t& num_overflowed_;
   std::vector<float> values_;
+  std::vector<float> read_back_;
   std::vector<std::byte> out_;
 };
 

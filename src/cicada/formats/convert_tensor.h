@@ -22,7 +22,7 @@ struct TensorWork {
 // Hands the converted bytes to `sink` in pieces of at most about a megabyte; working memory is of
 // that order whatever the shape. Where the type stays, bytes are copied as they are.
 // Preconditions: `to` can be quantised or is the input's own; rows are whole blocks of both types.
-// Errors: the sink's. `num_overflowed` counts finite values that f16 cannot hold.
+// Errors: the sink's. `num_overflowed` counts finite values that became infinite or NaN.
 Result<void> convert_tensor(const ModelFile& file, const TensorWork& work, const ByteSink& sink,
                             std::uint64_t& num_overflowed);
 

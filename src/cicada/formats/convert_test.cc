@@ -237,6 +237,52 @@ TEST_F(ConvertTest, OverflowsAreCounted) {
   }
 }
 
+TEST_F(ConvertTest, NumbersLostToAScaleOrANeighbourAreCounted) {
+  std::vector<float> values(96, 1.0F);
+  std::fill(values.begin(), values.begin() + 32, 3e38F);  // the scale of the block overflows
+  values[40] = std::nanf("");                             // takes its block with it
+  values[70] = HUGE_VALF;                                 // as this does
+  GgufBuilder builder = llama();
+  values.resize(192);
+  builder.tensor_f32("big", {96, 2}, values);
+  folder_.put("in.gguf", builder.build());
+  const std::vector<std::pair<DType, std::uint64_t>> lost = {
+      {DType::kF32, 0}, {DType::kF16, 32}, {DType::kQ8_0, 94}, {DType::kQ4_0, 94}};
+  for (const auto& [type, count] : lost) {
+    const auto report = run("in.gguf", "out.gguf", type);
+    ASSERT_TRUE(report);
+    for (const ConvertedTensor& tensor : report->tensors) {
+      EXPECT_EQ(tensor.num_overflowed, tensor.name == "big" ? count : 0U) << tensor.name;
+    }
+  }
+}
+
+TEST_F(ConvertTest, ConfigOfAnotherFileIsNotOverwritten) {
+  folder_.put("in.gguf", llama().build());
+  ASSERT_TRUE(run("in.gguf", "a.safetensors"));
+  const std::string config = read_all(folder_.at("config.json"));
+  EXPECT_TRUE(has(refused("in.gguf", "b.safetensors"),
+                  "config.json: exists and belongs to "
+                  "a.safetensors"));
+  EXPECT_EQ(read_all(folder_.at("config.json")), config);
+  ASSERT_TRUE(run("in.gguf", "a.safetensors", DType::kF16));  // over itself
+  std::filesystem::remove(folder_.at("a.safetensors"));
+  ASSERT_TRUE(run("in.gguf", "b.safetensors"));  // nobody needs it any more
+  EXPECT_TRUE(has(refused("in.gguf", "a.safetensors"), "belongs to b.safetensors"));
+  std::filesystem::remove(folder_.at("b.safetensors"));
+  EXPECT_TRUE(has(refused("in.gguf", "\xff.safetensors"), "its name is not UTF-8"));
+}
+
+TEST_F(ConvertTest, OutputThroughALinkReplacesWhatItLeadsTo) {
+  folder_.put("in.gguf", llama().build());
+  folder_.put("real.gguf", "old");
+  std::filesystem::create_symlink("real.gguf", folder_.at("link.gguf"));
+  const auto report = run("in.gguf", "link.gguf");
+  ASSERT_TRUE(report) << report.error().to_string();
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_.at("link.gguf")));
+  EXPECT_EQ(open("real.gguf").tensors().size(), report->tensors.size());
+}
+
 TEST_F(ConvertTest, Refusals) {
   folder_.put("in.gguf", llama().build());
   EXPECT_TRUE(has(refused("in.gguf", "in.gguf"), "is both input and output"));

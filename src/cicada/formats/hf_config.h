@@ -23,15 +23,17 @@ Result<HfConfig> read_hf_config(std::string_view json);
 
 // What config.json says beyond metadata.
 struct HfConfigFacts {
+  std::string weights_file;  // name, without folder, of the file that config.json belongs to
   std::uint64_t vocab_size = 0;
   bool ties_output_to_embedding = false;
   bool has_attention_bias = false;
   tensor::DType dtype = tensor::DType::kF32;  // of the matrices: f32, f16 or bf16
 };
 
-// The marker key by which a config.json that `convert` wrote is known.
+// The keys by which a config.json that `convert` wrote, and the file it belongs to, are known.
 inline constexpr std::string_view kWrittenByKey = "written_by";
 inline constexpr std::string_view kWrittenBy = "cicada convert";
+inline constexpr std::string_view kWeightsFileKey = "weights_file";
 
 // general.architecture, where it is one that both containers can hold: llama or cicada-v1.
 // Errors: kUnsupported for others.

@@ -31,7 +31,8 @@ class ConfigWriter {
     json_.field("torch_dtype", facts_.dtype == tensor::DType::kF32   ? "float32"
                                : facts_.dtype == tensor::DType::kF16 ? "float16"
                                                                      : "bfloat16");
-    json_.field(kWrittenByKey, kWrittenBy).end_object();
+    json_.field(kWrittenByKey, kWrittenBy).field(kWeightsFileKey, facts_.weights_file);
+    json_.end_object();
     return json_.take() + "\n";
   }
 
