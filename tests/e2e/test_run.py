@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import unittest
 
 import made_models
@@ -144,6 +145,25 @@ class Run(CliCase):
             chat.send_signal(signal.SIGTERM)
             chat.stdout.read()
             self.assertGreaterEqual(chat.wait(timeout=20), 0)
+
+    def test_ctrl_c_ends_the_wait_for_standard_input(self):
+        model = self.chain("alphabet.gguf")
+        for arguments in (["tokenize", "-m", model], ["run", "-m", model, "--raw", "-p", "-"],
+                          ["perplexity", "-m", model, "-f", "-"]):
+            waiting = subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+            with waiting:
+                while not self.catches_ctrl_c(waiting.pid):
+                    time.sleep(0.01)
+                waiting.send_signal(signal.SIGINT)
+                self.assertEqual(waiting.wait(timeout=10), 1, arguments)
+                self.assertIn(b"stopped", waiting.stderr.read(), arguments)
+
+    @staticmethod
+    def catches_ctrl_c(pid):
+        with open(f"/proc/{pid}/status") as status:
+            caught = next(line.split()[1] for line in status if line.startswith("SigCgt"))
+        return int(caught, 16) >> (signal.SIGINT - 1) & 1
 
     def test_threads_that_the_system_refuses_are_no_abort(self):
         model = self.chain("alphabet.gguf")

@@ -94,7 +94,8 @@ Result<LoadedModel> load_model(const ModelArguments& arguments) {
 }
 
 Result<std::string> read_text(const std::string& path) {
-  return platform::read_file(path == "-" ? "/dev/stdin" : path, kMaxTextBytes);
+  return platform::read_file(path == "-" ? "/dev/stdin" : path, kMaxTextBytes,
+                             platform::interrupted);
 }
 
 }  // namespace cicada::cli

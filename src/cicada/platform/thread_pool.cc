@@ -46,7 +46,7 @@ ThreadPool::ThreadPool(std::size_t num_workers) {
     }
   } catch (const std::system_error&) {  // the only way in which std::thread says that it failed
   }
-  barrier_.emplace(num_workers_);
+  barrier_.set_workers(num_workers_);
 }
 
 ThreadPool::~ThreadPool() {

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -20,6 +19,9 @@ namespace cicada::platform {
 class Barrier {
  public:
   explicit Barrier(std::size_t num_workers) : num_workers_(num_workers) {}
+
+  // Only while nobody waits.
+  void set_workers(std::size_t num_workers) { num_workers_ = num_workers; }
   Barrier(const Barrier&) = delete;
   Barrier& operator=(const Barrier&) = delete;
 
@@ -27,7 +29,7 @@ class Barrier {
   void wait();
 
  private:
-  const std::size_t num_workers_;
+  std::size_t num_workers_;
   alignas(64) std::atomic<std::uint32_t> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> generation_{0};
 };
@@ -53,7 +55,7 @@ class ThreadPool {
   }
 
   // The barrier of the running region; only for use inside run().
-  Barrier& barrier() { return *barrier_; }
+  Barrier& barrier() { return barrier_; }
 
  private:
   // A callable that is borrowed for the time of a region.
@@ -65,8 +67,8 @@ class ThreadPool {
   void run_region(Borrowed work);
   void worker_loop(std::size_t worker_idx);
 
-  std::size_t num_workers_ = 1;                        // the caller, and every thread that started
-  std::optional<Barrier> barrier_;                     // made when the number of workers is known
+  std::size_t num_workers_ = 1;  // the caller, and every thread that started
+  Barrier barrier_{1};
   Borrowed work_;                                      // valid during a region
   alignas(64) std::atomic<std::uint32_t> region_{0};   // counts regions; workers wait on it
   alignas(64) std::atomic<std::uint32_t> running_{0};  // workers still inside the region
