@@ -134,17 +134,15 @@ void print_json(const Inspection& inspection, Output& output) {
       .field("bytes", inspection.file.size_bytes())
       .field("tensor_bytes", report.tensor_bytes)
       .field("sha256", inspection.sha256);
-  if (report.config) {
-    write_config(writer, *report.config);
-  } else {
-    writer.field("refusal", report.refusal);
-  }
+  if (report.config) write_config(writer, *report.config);
+  if (!report.is_runnable()) writer.field("refusal", report.refusal);
   write_parts(writer, report.parts);
   print_tensors(writer, inspection, output);
   write_layers(writer, report);
   write_strings(writer, "zeroed_layers", report.zeroed_layers);
   write_strings(writer, "missing", report.audit.missing);
   write_strings(writer, "extra", report.audit.extra);
+  write_strings(writer, "unused", report.audit.unused);
   write_strings(writer, "misshapen", report.audit.misshapen);
   if (inspection.plan) write_plan(writer, *inspection.plan);
   writer.end_object();

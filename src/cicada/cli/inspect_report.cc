@@ -105,6 +105,9 @@ InspectReport inspect_file(const ModelFile& file) {
   count_parts(file, *config, report);
   find_zeros(file, *config, report);
   report.audit = model::audit_tensors(*config, file);
+  if (auto complete = model::check_tensors(*config, report.audit); !complete) {
+    report.refusal = complete.error().to_string();
+  }
   report.config = *std::move(config);
   return report;
 }

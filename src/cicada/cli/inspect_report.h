@@ -47,16 +47,14 @@ struct InspectReport {
   std::string architecture;             // as the file says; empty when it does not
   std::uint64_t parameters = 0;         // elements of all tensors
   std::uint64_t tensor_bytes = 0;       // of all tensors
-  std::optional<model::Config> config;  // nothing: the file cannot be run
-  std::string refusal;                  // why not, a sentence
+  std::optional<model::Config> config;  // nothing: it makes no sense or is not known
+  std::string refusal;                  // why the file cannot be run, a sentence; empty: it can
   PartCounts parts = {};                // with config, as is what follows
   std::vector<LayerReport> layers;
   std::vector<std::string> zeroed_layers;  // named as model::Plan::elided names them
   model::TensorAudit audit;                // without config only token_embd.weight can be missing
 
-  bool is_runnable() const {
-    return config.has_value() && audit.missing.empty() && audit.misshapen.empty();
-  }
+  bool is_runnable() const { return refusal.empty(); }
 };
 
 // Reads the configuration and looks at the tensors that could be exactly zero. A file that cannot

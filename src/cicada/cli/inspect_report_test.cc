@@ -80,6 +80,7 @@ TEST(InspectReport, AMissingTensorIsExpectedButNotFound) {
   const InspectReport report = report_on(small_model({.without = {"blk.1.ffn_up.weight"}}));
   EXPECT_FALSE(report.is_runnable());
   EXPECT_EQ(report.audit.missing, (Names{"blk.1.ffn_up.weight"}));
+  EXPECT_TRUE(formats::has(report.refusal, "blk.1.ffn_up.weight"));
   const PartCount& count = part(report.layers[1].parts, model::Part::kFeedForward);
   EXPECT_EQ(count.expected - count.found, 2048U);
 }
@@ -89,7 +90,18 @@ TEST(InspectReport, TensorsTheConfigurationDoesNotCallForAreExtra) {
   builder.tensor_f32("blk.2.attn_q.weight", {32, 32}, std::vector<float>(1024));
   const InspectReport report = report_on(builder);
   EXPECT_EQ(report.audit.extra, (Names{"blk.2.attn_q.weight"}));
-  EXPECT_TRUE(report.is_runnable());
+  EXPECT_FALSE(report.is_runnable());
+  EXPECT_TRUE(formats::has(report.refusal,
+                           "blk.2.attn_q.weight is not part of architecture llama as configured"));
+}
+
+TEST(InspectReport, TensorsThatNothingReadsAreUnused) {
+  GgufBuilder builder = small_model();
+  builder.tensor_f32("blk.0.attn_rot_embd.weight", {4}, std::vector<float>(4));
+  const InspectReport report = report_on(builder);
+  EXPECT_EQ(report.audit.unused, (Names{"blk.0.attn_rot_embd.weight"}));
+  EXPECT_TRUE(report.audit.extra.empty());
+  EXPECT_TRUE(report.is_runnable()) << report.refusal;
 }
 
 TEST(InspectReport, ZeroPartsAreNamedByLayer) {

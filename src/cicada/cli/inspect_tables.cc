@@ -37,7 +37,7 @@ std::string summary(const Inspection& inspection) {
                   grouped(report.parameters), counted(inspection.file.tensors().size(), "tensor"),
                   grouped(inspection.file.size_bytes()),
                   platform::format_bytes(inspection.file.size_bytes()), inspection.sha256);
-  if (!report.config) text += fmt::format("\ncannot be run: {}\n", printable(report.refusal));
+  if (!report.is_runnable()) text += fmt::format("\ncannot be run: {}\n", printable(report.refusal));
   return text;
 }
 
@@ -167,8 +167,8 @@ void print_tables(const Inspection& inspection, Output& output) {
   print_list("Missing tensors", report.audit.missing, output);
   print_list("Tensors of another shape than the configuration calls for", report.audit.misshapen,
              output);
-  print_list("Tensors that the configuration does not call for (ignored)", report.audit.extra,
-             output);
+  print_list("Tensors that are not part of the configured model", report.audit.extra, output);
+  print_list("Tensors that nothing reads (ignored)", report.audit.unused, output);
   if (inspection.plan) output.write(plan_table(*inspection.plan));
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "cicada/formats/quote.h"
+
 namespace cicada::model {
 namespace {
 
@@ -12,6 +14,8 @@ constexpr std::uint32_t kMaxHeadDim = 1U << 12;
 constexpr std::uint32_t kMaxLayers = 1U << 10;
 constexpr std::uint32_t kMaxVocab = 1U << 22;
 constexpr std::uint32_t kMaxContext = 1U << 24;
+constexpr double kMinRopeFactor = 1e-3;
+constexpr double kMaxRopeFactor = 1e6;
 
 }  // namespace
 
@@ -89,17 +93,41 @@ Config ConfigReader::common() {
   c.trained_context = count("context_length", 1, kMaxContext);
   c.norm_epsilon = static_cast<float>(number("attention.layer_norm_rms_epsilon", 1e-12, 1.0));
   c.query_scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
-  const std::string scaling = text("rope.scaling.type", "none");
-  if (scaling != "none" && scaling != "linear") {
-    refuse(Error(Code::kUnsupported,
-                 fmt::format("RoPE scaling '{}' is not built; none and linear are", scaling)));
-  }
   LayerConfig layer;
   layer.rope_base = number("rope.freq_base", 1.0, 1e15, 10000.0);
-  if (scaling == "linear") layer.rope_factor = number("rope.scaling.factor", 1e-3, 1e6);
+  layer.rope_factor = rope_factor();
   c.layers.assign(c.num_layers, layer);
   check_tensors_against(c);
   return c;
+}
+
+// As llama.cpp reads these keys. A factor without a type is linear, and files from before the keys
+// were renamed have rope.scale_linear.
+double ConfigReader::rope_factor() {
+  // Scales q and k as YaRN does, but in any type of scaling.
+  constexpr std::string_view kAttentionKey = "rope.scaling.attn_factor";
+  if (const double factor = number(kAttentionKey, 0.0, 1e6, 1.0); factor != 1.0) {
+    refuse(Error(Code::kUnsupported, fmt::format("key {}: is {}, which is not built; 1 is",
+                                                 full_key(kAttentionKey), factor)));
+  }
+  const std::string type = text("rope.scaling.type", "linear");
+  if (type == "none") return 1.0;
+  if (type != "linear") {
+    refuse(Error(
+        Code::kUnsupported,
+        fmt::format("RoPE scaling '{}' is not built; none and linear are", formats::quote(type))));
+  }
+  const std::string_view key =
+      has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
+  const double factor = number(key, 0.0, kMaxRopeFactor, 0.0);
+  if (factor == 0.0) return 1.0;
+  if (factor < kMinRopeFactor) {
+    refuse(
+        Error(Code::kCorrupt, fmt::format("key {}: is {}, 0 (none) or {} to {} is allowed",
+                                          full_key(key), factor, kMinRopeFactor, kMaxRopeFactor)));
+    return 1.0;
+  }
+  return factor;
 }
 
 void ConfigReader::check_tensors_against(Config& config) {

@@ -38,6 +38,8 @@ class ConfigReader {
   Config common();
 
  private:
+  // What positions are divided by: 1 where nothing is scaled.
+  double rope_factor();
   std::string full_key(std::string_view key) const;
   // What was read under `key`, or the fallback; `low` after a refusal.
   template <class Number>

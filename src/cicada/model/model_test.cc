@@ -51,6 +51,18 @@ class Changed {
 
   // What is said about it.
   std::string refusal() {
+    const auto config = read();
+    return config ? std::string() : config.error().to_string();
+  }
+
+  // What its last layer divides positions by; NaN when it is refused.
+  double rope_factor() {
+    const auto config = read();
+    return config ? config->layers.back().rope_factor : std::nan("");
+  }
+
+ private:
+  Result<Config> read() {
     const TestModel m;
     const std::pair<const char*, std::uint32_t> usual[] = {
         {"block_count", m.num_layers},        {"context_length", 2048},
@@ -65,12 +77,10 @@ class Changed {
     }
     add_test_matrix(builder_, m, "token_embd.weight", kTestVocab, m.hidden);
     const auto file = formats::open_bytes(builder_.build());
-    if (!file) return file.error().to_string();
-    const auto config = read_config(*file);
-    return config ? std::string() : config.error().to_string();
+    if (!file) return fail(file.error());
+    return read_config(*file);
   }
 
- private:
   std::string prefix_;
   formats::GgufBuilder builder_;
   std::set<std::string> changed_;
@@ -134,9 +144,6 @@ TEST(Config, NumbersThatDoNotFitTogetherAreRefused) {
       {"llama.attention.key_length", "missing"});
   expect_refusal(Changed().with("expert_count", 8U).refusal(), {"experts", "not built"});
   expect_refusal(Changed().with("rope.scaling.type", "yarn").refusal(), {"'yarn'", "linear"});
-  expect_refusal(
-      Changed().with("rope.scaling.type", "linear").with("rope.scaling.factor", 0.0F).refusal(),
-      {"llama.rope.scaling.factor", "is allowed"});
   expect_refusal(Changed("gemma3").with("attention.sliding_window", 0U).refusal(),
                  {"gemma3.attention.sliding_window", "is allowed"});
   expect_refusal(Changed("cicada-v1").with("rel_pos_dim", 7U).refusal(),
@@ -147,6 +154,42 @@ TEST(Config, NumbersThatDoNotFitTogetherAreRefused) {
   expect_refusal(
       Changed("cicada-v1").with("rel_pos_dim", 16U).with("rel_pos_max_distance", 8U).refusal(),
       {"cicada-v1.rel_pos_max_distance", "8", "is allowed"});
+}
+
+// As llama.cpp reads them: without a type scaling is linear, and the older key stands in.
+TEST(Config, RopeScalingIsReadWhateverKeysSayIt) {
+  const char* const type = "rope.scaling.type";
+  const char* const factor = "rope.scaling.factor";
+  const char* const old_factor = "rope.scale_linear";
+  EXPECT_EQ(Changed().rope_factor(), 1.0);
+  EXPECT_EQ(Changed().with(factor, 4.0F).rope_factor(), 4.0);
+  EXPECT_EQ(Changed().with(old_factor, 4.0F).rope_factor(), 4.0);
+  EXPECT_EQ(Changed().with(factor, 4.0F).with(old_factor, 8.0F).rope_factor(), 4.0);
+  EXPECT_EQ(Changed().with(type, "linear").with(factor, 4.0F).rope_factor(), 4.0);
+  EXPECT_EQ(Changed().with(type, "linear").with(old_factor, 4.0F).rope_factor(), 4.0);
+  EXPECT_EQ(Changed().with(type, "linear").rope_factor(), 1.0);
+  EXPECT_EQ(Changed().with(type, "none").with(factor, 4.0F).rope_factor(), 1.0);
+  EXPECT_EQ(Changed().with(type, "none").with(old_factor, 4.0F).rope_factor(), 1.0);
+  EXPECT_EQ(Changed().with(factor, 0.0F).rope_factor(), 1.0);
+  EXPECT_EQ(Changed().with(factor, 0.0F).with(old_factor, 8.0F).rope_factor(), 1.0);
+  EXPECT_EQ(Changed().with("rope.scaling.attn_factor", 1.0F).rope_factor(), 1.0);
+  // Gemma 3's layers with a window keep a RoPE of their own; the sixth has none.
+  EXPECT_EQ(Changed("gemma3").with(factor, 8.0F).with("block_count", 5U).rope_factor(), 1.0);
+  EXPECT_EQ(Changed("gemma3").with(factor, 8.0F).with("block_count", 6U).rope_factor(), 8.0);
+}
+
+TEST(Config, RopeScalingThatMakesNoSenseIsNamed) {
+  constexpr float kBad[] = {-1.0F, 1e-9F, std::numeric_limits<float>::quiet_NaN(),
+                            std::numeric_limits<float>::infinity()};
+  for (const char* key : {"rope.scaling.factor", "rope.scale_linear"}) {
+    for (const float bad : kBad) {
+      expect_refusal(Changed().with(key, bad).refusal(),
+                     {std::string("llama.") + key, "is allowed"});
+    }
+    expect_refusal(Changed().with(key, "4").refusal(), {std::string("llama.") + key});
+  }
+  expect_refusal(Changed().with("rope.scaling.attn_factor", 0.5F).refusal(),
+                 {"llama.rope.scaling.attn_factor", "0.5"});
 }
 
 TEST(Config, KeysOfAWrongTypeAreNamed) {
@@ -189,6 +232,30 @@ TEST(Load, MissingTensorsAreNamed) {
   const std::string message = refusal(test_file(m));
   EXPECT_TRUE(formats::has(message, "2 tensors"));
   EXPECT_TRUE(formats::has(message, "blk.1.ffn_up.weight"));
+}
+
+// A model computed without them would be another one.
+TEST(Load, TensorsOfAnotherModelAreRefusedByName) {
+  for (const char* name :
+       {"blk.0.attn_q.bias", "blk.0.ffn_down.bias", "output.bias", "blk.1.attn_q_norm.weight",
+        "blk.3.attn_norm.weight", "blk.0.rel_pos_proj.weight", "token_embd_norm.weight"}) {
+    const std::string message = refusal(test_file({.more = {name}}));
+    expect_refusal(message,
+                   {std::string("tensor ") + name + " is not part of architecture llama", "open_"});
+    EXPECT_FALSE(formats::has(message, "more")) << message;
+  }
+  expect_refusal(refusal(test_file({.more = {"output.bias", "blk.0.attn_q.bias"}})),
+                 {"tensor blk.0.attn_q.bias", "(nor is 1 more)"});
+  expect_refusal(refusal(test_file({.more = {"a\x1b[31m\nb"}})), {"tensor a\\x1b[31m\\x0ab is"});
+  // What is missing says more about a file than what is there instead.
+  expect_refusal(refusal(test_file({.without = {"blk.0.attn_q.weight"}, .more = {"output.bias"}})),
+                 {"blk.0.attn_q.weight", "is missing"});
+}
+
+TEST(Load, FrequenciesThatFollowFromTheConfigurationAreIgnored) {
+  EXPECT_EQ(refusal(test_file({.more = {"blk.0.attn_rot_embd", "blk.1.attn_rot_embd.weight",
+                                        "model.layers.0.self_attn.rotary_emb.inv_freq"}})),
+            "");
 }
 
 TEST(Load, AMisshapenTensorIsNamedWithBothShapes) {

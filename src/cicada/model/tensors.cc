@@ -2,7 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
+
+#include "cicada/formats/quote.h"
 
 namespace cicada::model {
 namespace {
@@ -38,6 +41,23 @@ void add_layer_tensors(const Config& c, std::uint32_t layer, std::vector<Expecte
   add("ffn_up.weight", {c.ffn, c.hidden}, Part::kFeedForward);
   add("ffn_down.weight", {c.hidden, c.ffn}, Part::kFeedForward);
   if (c.has_post_norms) add("post_ffw_norm.weight", {c.hidden}, Part::kNorms);
+}
+
+// RoPE's inverse frequencies, which converters of old wrote for each layer: they are computed from
+// the configuration, and no known engine reads them.
+bool is_unused(std::string_view name) {
+  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn_rot_embd") ||
+         name.ends_with(".attn_rot_embd.weight");
+}
+
+std::string listing(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 6;
+  std::string text = fmt::format(
+      "{}",
+      fmt::join(names.begin(),
+                names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kShown)), ", "));
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
+  return text;
 }
 
 }  // namespace
@@ -98,9 +118,31 @@ TensorAudit audit_tensors(const Config& config, const formats::ModelFile& file) 
     }
   }
   for (const formats::TensorInfo& tensor : file.tensors()) {
-    if (!known.contains(tensor.name)) audit.extra.push_back(tensor.name);
+    if (known.contains(tensor.name)) continue;
+    (is_unused(tensor.name) ? audit.unused : audit.extra).push_back(tensor.name);
   }
   return audit;
+}
+
+Result<void> check_tensors(const Config& config, const TensorAudit& audit) {
+  if (!audit.misshapen.empty()) return fail(Code::kCorrupt, "{}", audit.misshapen.front());
+  if (audit.missing.size() == 1) {
+    return fail(Code::kCorrupt, "tensor {}, which the configuration calls for, is missing",
+                audit.missing.front());
+  }
+  if (!audit.missing.empty()) {
+    return fail(Code::kCorrupt, "{} tensors that the configuration calls for are missing: {}",
+                audit.missing.size(), listing(audit.missing));
+  }
+  if (audit.extra.empty()) return {};
+  const std::size_t others = audit.extra.size() - 1;
+  return fail(Code::kUnsupported,
+              "tensor {} is not part of architecture {} as configured{}: without it the model "
+              "would be another one",
+              formats::quote(audit.extra.front()), config.architecture,
+              others == 0   ? std::string()
+              : others == 1 ? " (nor is 1 more)"
+                            : fmt::format(" (nor are {} more)", others));
 }
 
 }  // namespace cicada::model

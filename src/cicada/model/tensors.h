@@ -32,10 +32,16 @@ std::vector<ExpectedTensor> expected_tensors(const Config& config);
 // What a file has against what its configuration calls for.
 struct TensorAudit {
   std::vector<std::string> missing;    // called for, not optional, not there
-  std::vector<std::string> extra;      // there, not called for: ignored
+  std::vector<std::string> extra;      // there, not called for: another model's
+  std::vector<std::string> unused;     // there, but they follow from the configuration: ignored
   std::vector<std::string> misshapen;  // sentences: name, shape found, shape needed
 };
 TensorAudit audit_tensors(const Config& config, const formats::ModelFile& file);
+
+// Nothing when the tensors are exactly those of the configured model, optional and unused ones
+// aside. Errors, each naming tensors: kCorrupt for misshapen and missing ones; kUnsupported for
+// extra ones, because what would be computed without them is another model.
+Result<void> check_tensors(const Config& config, const TensorAudit& audit);
 
 // "blk.<layer>.<name>".
 std::string layer_tensor(std::uint32_t layer, std::string_view name);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct TestModel {
   tensor::DType dtype = tensor::DType::kQ8_0;  // of matrices
   std::set<std::string> zero = {};             // tensors of zeros
   std::set<std::string> without = {};          // tensors left out
+  std::set<std::string> more = {};             // further tensors, of `hidden` numbers
+  std::optional<float> head = {};              // a head of this number alone; tied without
   std::uint32_t rel_pos_dim = 0;
   std::uint32_t num_layers = 3;
   std::uint32_t window = 0;   // gemma3
@@ -130,6 +133,11 @@ inline std::string test_file(const TestModel& m) {
   add_test_matrix(b, m, "token_embd.weight", kTestVocab, m.hidden);
   for (std::uint32_t layer = 0; layer < m.num_layers; ++layer) add_test_layer(b, m, layer);
   add_test_vector(b, m, "output_norm.weight", m.hidden, 1.0F);
+  if (m.head) {
+    b.tensor_f32("output.weight", {m.hidden, kTestVocab},
+                 std::vector<float>(std::size_t{m.hidden} * kTestVocab, *m.head));
+  }
+  for (const std::string& name : m.more) add_test_vector(b, m, name, m.hidden, 0.0F);
   return b.build();
 }
 

@@ -1,7 +1,5 @@
 #include "cicada/model/weights.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -26,26 +24,6 @@ constexpr std::size_t align(std::size_t n) {
 
 // Bytes of a tensor's file image packed at once.
 constexpr std::size_t kSliceBytes = std::size_t{8} << 20;
-
-std::string listing(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 6;
-  std::string text = fmt::format(
-      "{}",
-      fmt::join(names.begin(),
-                names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kShown)), ", "));
-  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
-  return text;
-}
-
-Result<void> check_tensors(const ModelFile& file, const Config& config) {
-  const TensorAudit audit = audit_tensors(config, file);
-  if (!audit.misshapen.empty()) return fail(Code::kCorrupt, "{}", audit.misshapen.front());
-  if (!audit.missing.empty()) {
-    return fail(Code::kCorrupt, "{} tensors that the configuration calls for are missing: {}",
-                audit.missing.size(), listing(audit.missing));
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -103,7 +81,7 @@ class WeightLoader {
   }
 
   Result<Weights> load() {
-    CICADA_TRY(check_tensors(file_, config_));
+    CICADA_TRY(check_tensors(config_, audit_tensors(config_, file_)));
     Weights weights;
     visit(weights);
     auto matrices = tensor::Buffer::create(matrix_bytes_);
