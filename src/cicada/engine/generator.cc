@@ -119,7 +119,7 @@ Result<Generation> Generator::generate(std::span<const TokenId> prompt,
   const auto start = Clock::now();
   while (true) {
     const std::size_t position = prompt.size() + result.tokens.size();
-    const TokenId token = sampler_.sample(logits_, options.sampler, 0, position);
+    CICADA_ASSIGN(const TokenId token, sampler_.sample(logits_, options.sampler, 0, position));
     if (std::find(options.end_tokens.begin(), options.end_tokens.end(), token) !=
         options.end_tokens.end()) {
       result.reason = FinishReason::kStop;

@@ -60,7 +60,8 @@ class Generator {
 
   // Calls on_token for every new token as it comes; false stops (kStopSequence).
   // Errors: kInvalidArgument for an empty prompt or bad sampler options; kOutOfCapacity with both
-  // numbers when the prompt leaves no room for one token.
+  // numbers when the prompt leaves no room for one token; kInternal when the model's logits are not
+  // finite.
   Result<Generation> generate(std::span<const TokenId> prompt, const GenerateOptions& options,
                               const std::function<bool(TokenId)>& on_token);
 

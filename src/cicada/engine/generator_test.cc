@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "cicada/model/test_model.h"
 
 namespace cicada::engine {
@@ -90,6 +92,26 @@ TEST_F(GeneratorTest, APromptWithoutRoomIsRefusedWithBothNumbers) {
     EXPECT_TRUE(formats::has(result.error().message(), "64"));
   }
   EXPECT_FALSE(generator(64)->generate({}, {}, [](TokenId) { return true; }).has_value());
+}
+
+// Weights of NaN, and ones whose products overflow.
+TEST_F(GeneratorTest, LogitsThatAreNotFiniteEndItWithAnError) {
+  for (const float head : {std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
+    const auto model = model::load_test_model(model::test_file({.head = head}), pool_,
+                                              kernels::runnable_levels().back());
+    auto generator = Generator::create(*model, pool_, 64);
+    for (const GenerateOptions& options : {GenerateOptions{}, kSampled}) {
+      bool has_answered = false;
+      const auto result = (*generator)->generate(prompt(5), options, [&](TokenId) {
+        has_answered = true;
+        return true;
+      });
+      ASSERT_FALSE(result.has_value()) << head;
+      EXPECT_EQ(result.error().code(), Code::kInternal);
+      EXPECT_TRUE(formats::has(result.error().message(), "logits are not finite"));
+      EXPECT_FALSE(has_answered);
+    }
+  }
 }
 
 TEST_F(GeneratorTest, EndTokensStopAndAreNotPartOfTheAnswer) {

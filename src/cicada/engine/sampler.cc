@@ -19,6 +19,38 @@ Result<void> check_share(const char* name, float value) {
   return fail(Code::kInvalidArgument, "{}: is {}, 0 to 1 is allowed", name, value);
 }
 
+struct Largest {
+  std::size_t id = 0;
+  float logit = -INFINITY;
+  bool is_sound = false;  // it is a number, and no other is NaN or plus infinity
+};
+
+Largest find_largest(std::span<const float> logits) {
+  Largest largest;
+  bool is_damaged = false;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    is_damaged |= !(logits[i] < INFINITY);  // NaN too
+    if (logits[i] > largest.logit) {
+      largest.logit = logits[i];
+      largest.id = i;
+    }
+  }
+  largest.is_sound = !is_damaged && largest.logit > -INFINITY;
+  return largest;
+}
+
+tl::unexpected<Error> damaged(std::span<const float> logits) {
+  const auto first = std::ranges::find_if(logits, [](float logit) { return !(logit < INFINITY); });
+  if (first == logits.end()) {
+    return fail(Code::kInternal, "the model's logits are not finite: all {} are minus infinity",
+                logits.size());
+  }
+  return fail(Code::kInternal,
+              "the model's logits are not finite: that of token {} is {} (verify says whether the "
+              "weights are)",
+              first - logits.begin(), std::isnan(*first) ? "NaN" : "infinite");
+}
+
 }  // namespace
 
 Result<void> check(const SamplerOptions& options) {
@@ -36,24 +68,22 @@ double counter_uniform(std::uint64_t seed, std::uint64_t choice, std::uint64_t p
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-TokenId greedy(std::span<const float> logits) {
-  std::size_t best = 0;
-  float largest = -INFINITY;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] > largest) {
-      largest = logits[i];
-      best = i;
-    }
-  }
-  return TokenId(static_cast<std::int32_t>(best));
+Result<TokenId> greedy(std::span<const float> logits) {
+  const Largest largest = find_largest(logits);
+  if (!largest.is_sound) return damaged(logits);
+  return TokenId(static_cast<std::int32_t>(largest.id));
 }
 
-TokenId Sampler::sample(std::span<const float> logits, const SamplerOptions& options,
-                        std::uint64_t choice, std::uint64_t position) {
-  const TokenId best = greedy(logits);
+Result<void> check_logits(std::span<const float> logits) {
+  if (!find_largest(logits).is_sound) return damaged(logits);
+  return {};
+}
+
+Result<TokenId> Sampler::sample(std::span<const float> logits, const SamplerOptions& options,
+                                std::uint64_t choice, std::uint64_t position) {
+  CICADA_ASSIGN(const TokenId best, greedy(logits));
   if (options.temperature <= 0.0F || options.top_k == 1) return best;
   const float largest = logits[static_cast<std::size_t>(best.value)];
-  if (!std::isfinite(largest)) return best;
 
   // Below this the weight is 0 in double, so the token can never be drawn.
   constexpr double kLeastExponent = -745.0;

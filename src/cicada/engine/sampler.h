@@ -34,9 +34,9 @@ class Sampler {
   // Working memory is sized here for `vocab` tokens.
   explicit Sampler(std::size_t vocab) { candidates_.reserve(vocab); }
 
-  // Shapes: logits [vocab]; NaN counts as minus infinity. Allocates nothing.
-  TokenId sample(std::span<const float> logits, const SamplerOptions& options, std::uint64_t choice,
-                 std::uint64_t position);
+  // Shapes: logits [vocab]. Allocates nothing but an error. Errors: those of check_logits().
+  Result<TokenId> sample(std::span<const float> logits, const SamplerOptions& options,
+                         std::uint64_t choice, std::uint64_t position);
 
  private:
   struct Candidate {
@@ -48,7 +48,13 @@ class Sampler {
   std::vector<Candidate> candidates_;
 };
 
-// The most likely token, the lowest id among equals.
-TokenId greedy(std::span<const float> logits);
+// The most likely token, the lowest id among equals. Errors: those of check_logits().
+Result<TokenId> greedy(std::span<const float> logits);
+
+// Whether a token can be chosen from these, or their softmax taken: a damaged or overflowing model
+// gives NaN or infinity. Single entries of minus infinity are fine. One pass over logits [vocab].
+// Errors: kInternal names the first token whose logit is NaN or plus infinity, or says that none is
+// above minus infinity.
+Result<void> check_logits(std::span<const float> logits);
 
 }  // namespace cicada::engine

@@ -34,26 +34,55 @@ TEST(Sampler, NeutralOrSharpestOptionsAreGreedy) {
   };
   for (const SamplerOptions& options : cases) {
     for (std::uint64_t position = 0; position < 50; ++position) {
-      EXPECT_EQ(sampler.sample(logits, options, 0, position), TokenId(417));
+      EXPECT_EQ(sampler.sample(logits, options, 0, position).value(), TokenId(417));
     }
   }
 }
 
 TEST(Sampler, TiesGoToTheLowestId) {
-  EXPECT_EQ(greedy(std::vector<float>{1.0F, 5.0F, 5.0F}), TokenId(1));
+  EXPECT_EQ(greedy(std::vector<float>{1.0F, 5.0F, 5.0F}).value(), TokenId(1));
   Sampler sampler(3);
   EXPECT_EQ(
-      sampler.sample(std::vector<float>{5.0F, 5.0F, 5.0F}, {.temperature = 1.0F, .top_k = 1}, 0, 7),
+      sampler.sample(std::vector<float>{5.0F, 5.0F, 5.0F}, {.temperature = 1.0F, .top_k = 1}, 0, 7)
+          .value(),
       TokenId(0));
 }
 
-TEST(Sampler, NanIsNeverChosen) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  Sampler sampler(3);
+TEST(Sampler, LogitsThatAreNotFiniteAreRefusedWhereverTheyAre) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr SamplerOptions kOptions[] = {
+      {}, {.temperature = 1.0F}, {.temperature = 1.0F, .top_k = 1}};
+  Sampler sampler(1000);
+  for (const float bad : {kNan, -kNan, kInfinity}) {
+    for (const std::size_t at : {0U, 5U, 417U, 999U}) {  // 417 is the largest
+      std::vector<float> logits = ramp();
+      logits[at] = bad;
+      const auto checked = check_logits(logits);
+      ASSERT_FALSE(checked.has_value()) << at;
+      EXPECT_EQ(checked.error().code(), Code::kInternal);
+      EXPECT_NE(checked.error().message().find("the model's logits are not finite"),
+                std::string::npos);
+      EXPECT_NE(checked.error().message().find(fmt::format("token {} ", at)), std::string::npos)
+          << checked.error().message();
+      for (const SamplerOptions& options : kOptions) {
+        EXPECT_FALSE(sampler.sample(logits, options, 0, 0).has_value()) << at;
+      }
+    }
+  }
+  const std::vector<float> nothing(1000, -kInfinity);
+  EXPECT_FALSE(check_logits(nothing).has_value());
+  EXPECT_FALSE(sampler.sample(nothing, {}, 0, 0).has_value());
+}
+
+TEST(Sampler, MinusInfinityIsNeverChosen) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> logits = {-kInfinity, 1.0F, 2.0F, -kInfinity};
+  EXPECT_TRUE(check_logits(logits).has_value());
+  Sampler sampler(logits.size());
   for (std::uint64_t position = 0; position < 50; ++position) {
-    EXPECT_NE(
-        sampler.sample(std::vector<float>{nan, 1.0F, 2.0F}, {.temperature = 5.0F}, 0, position),
-        TokenId(0));
+    const TokenId token = sampler.sample(logits, {.temperature = 5.0F}, 0, position).value();
+    EXPECT_TRUE(token == TokenId(1) || token == TokenId(2)) << token.value;
   }
 }
 
@@ -65,6 +94,7 @@ TEST(Sampler, FrequenciesFollowTheSoftmax) {
   for (int i = 0; i < kDraws; ++i) {
     ++counts[sampler
                  .sample(logits, {.temperature = 1.0F, .seed = 3}, 0, static_cast<std::uint64_t>(i))
+                 .value()
                  .value];
   }
   // Four standard deviations of a binomial share at 20,000 draws are below 0.0142.
@@ -78,9 +108,11 @@ TEST(Sampler, CutsKeepTheLikeliest) {
   for (std::size_t i = 0; i < 100; ++i) logits[i * 37] = 5.0F + static_cast<float>(i) * 0.01F;
   Sampler sampler(logits.size());
   for (std::uint64_t position = 0; position < 300; ++position) {
-    const TokenId by_k = sampler.sample(logits, {.temperature = 2.0F, .top_k = 10}, 0, position);
+    const TokenId by_k =
+        sampler.sample(logits, {.temperature = 2.0F, .top_k = 10}, 0, position).value();
     EXPECT_GE(by_k.value, 90 * 37);
-    const TokenId by_p = sampler.sample(logits, {.temperature = 1.0F, .top_p = 0.5F}, 0, position);
+    const TokenId by_p =
+        sampler.sample(logits, {.temperature = 1.0F, .top_p = 0.5F}, 0, position).value();
     EXPECT_EQ(by_p.value % 37, 0);
   }
 }
