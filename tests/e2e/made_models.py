@@ -7,13 +7,16 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "testdata", "models"))
 
-from make_chain import ARRAY, F32, I32, STRING, U32, chain, gguf_bytes  # noqa: E402, F401
+from make_chain import (  # noqa: E402, F401
+    ARRAY, F32, I32, LETTERS, STRING, U32, chain, gguf_bytes, vocabulary,
+)
 
 WIDTH, FFN, VOCAB, HEADS = 32, 64, 8, 4
 
 
-def layered(architecture="llama", layers=3, zero=(), without=(), rel_pos_dim=0):
-    """The bytes of a model whose tensors are ones, but zeros where a name of `zero` says so."""
+def layered(architecture="llama", layers=3, zero=(), without=(), rel_pos_dim=0, more=()):
+    """The bytes of a model whose tensors are ones, but zeros where a name of `zero` says so; `more` names further
+    tensors of one row."""
     prefix = architecture + "."
     metadata = [
         ("general.architecture", STRING, architecture),
@@ -34,6 +37,7 @@ def layered(architecture="llama", layers=3, zero=(), without=(), rel_pos_dim=0):
             ("rel_pos_proj", (HEADS, rel_pos_dim)))
             if rel_pos_dim or name != "rel_pos_proj"]
     shapes.append(("output_norm.weight", (WIDTH,)))
+    shapes += [(name, (WIDTH,)) for name in more]
     tensors = []
     for name, shape in shapes:
         if name in without:
@@ -41,6 +45,21 @@ def layered(architecture="llama", layers=3, zero=(), without=(), rel_pos_dim=0):
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
         tensors.append((name, shape, [0.0 if name in zero else 1.0] * count))
     return gguf_bytes(metadata, tensors)
+
+
+def chain_with_head(number):
+    """The bytes of the alphabet CHAIN whose head, its last tensor, is this number alone."""
+    data = chain()
+    tokens = len(vocabulary(list(LETTERS), (), ()))
+    return data[:-4 * tokens * WIDTH] + struct.pack("<f", number) * (tokens * WIDTH)
+
+
+def chain_with_key(key, number):
+    """The bytes of the alphabet CHAIN with another u32 under a key that it has."""
+    data = chain()
+    name = key.encode() + struct.pack("<I", U32)
+    at = data.index(name) + len(name)
+    return data[:at] + struct.pack("<I", number) + data[at + 4:]
 
 
 def byte_alphabet():

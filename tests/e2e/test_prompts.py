@@ -1,4 +1,4 @@
-"""Prompts and templates through the program: cases BC-02, 07, 08 and 09."""
+"""Prompts and templates through the program: cases BC-02, 07, 08 and 09; models that must not answer."""
 
 import json
 import random
@@ -72,9 +72,14 @@ class Templates(CliCase):
         self.refused("run", "-m", model, "-p", "a", "--system", "s", part="no system here")
         self.assertEqual(self.ask(model, "a")["text"], "b")
 
+    def test_a_template_that_raises_without_words_is_said_to_be_so(self):
+        model = self.chain("silent.gguf", "--template", "{{ raise_exception() }}")
+        self.refused("run", "-m", model, "-p", "a",
+                     part="the chat template refused the conversation without saying why")
+
     def test_a_template_that_cannot_be_parsed_spoils_no_raw_prompt(self):  # BC-08
         model = self.chain("broken.gguf", "--template", "{% if messages %}{{ messages[0]")
-        self.refused("run", "-m", model, "-p", "a")
+        self.refused("run", "-m", model, "-p", "a", part=model + ": chat template: ")
         self.assertEqual(self.answer(model, "a", "-n", "3")["text"], "bcd")
 
     def test_a_loop_over_nothing_known_is_refused_or_empty(self):  # BC-08
@@ -101,6 +106,46 @@ class Templates(CliCase):
         self.assertEqual(self.ask(model, "a")["prompt_tokens"], 1 + len("[user]\n"))
         self.assertEqual(self.ask(model, "a", "--system", "s")["prompt_tokens"],
                          1 + len("[system]\n[user]\n"))
+
+
+class NoModels(CliCase):
+    """Files that open, and whose answer would be worth nothing."""
+
+    def test_logits_that_are_not_finite_are_a_failure(self):
+        for number in (float("nan"), 3e38):
+            model = self.path("head.gguf", made_models.chain_with_head(number))
+            for sampling in ([], ["--temp", "1"]):
+                code, out, err = self.run_cli("run", "-m", model, "--raw", "-p", "a", "-n", "3", *sampling)
+                self.assertEqual((code, out.strip()), (1, ""), (number, sampling))
+                self.assertIn("the model's logits are not finite", err)
+        model = self.path("head.gguf", made_models.chain_with_head(1.0))
+        self.assertEqual(self.answer(model, "a", "-n", "3")["completion_tokens"], 3)
+
+    def test_tensors_of_another_model_are_refused_and_inspected(self):
+        for name in ("blk.0.attn_q.bias", "output.bias", "blk.3.attn_norm.weight"):
+            model = self.path("more.gguf", made_models.layered(more=[name]))
+            sentence = f"tensor {name} is not part of architecture llama"
+            self.refused("run", "-m", model, "--raw", "-p", "a", part=sentence)
+            code, out, err = self.run_cli("inspect", model, "--json")
+            self.assertEqual(code, 0, err)
+            report = json.loads(out)
+            self.assertEqual((report["runnable"], report["extra"], report["unused"]), (False, [name], []))
+            self.assertIn(sentence, report["refusal"])
+            self.assertIn("cannot be run: " + sentence, self.run_cli("inspect", model)[1])
+
+    def test_frequencies_that_follow_from_the_configuration_are_ignored(self):
+        model = self.path("old.gguf", made_models.layered(more=["blk.0.attn_rot_embd.weight"]))
+        report = json.loads(self.run_cli("inspect", model, "--plan", "--json")[1])
+        self.assertEqual((report["runnable"], report["extra"], report["unused"]),
+                         (True, [], ["blk.0.attn_rot_embd.weight"]))
+
+    def test_faults_of_a_tokenizer_name_the_file_once(self):
+        model = self.path("bos.gguf", made_models.chain_with_key("tokenizer.ggml.bos_token_id", 288_000))
+        text = self.path("text.txt", b"abc" * 100)
+        for command in (["run", "-m", model, "--raw", "-p", "a"], ["tokenize", "-m", model],
+                        ["perplexity", "-m", model, "-f", text, "--ctx", "16"]):
+            sentence = self.refused(*command, part=model + ": key tokenizer.ggml.bos_token_id: 288000")
+            self.assertEqual(sentence.count(model), 1, sentence)
 
 
 if __name__ == "__main__":

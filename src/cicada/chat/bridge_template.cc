@@ -14,6 +14,10 @@ std::string take(CicadaBridgeText& text) {
 tl::unexpected<Error> error_of(CicadaBridgeStatus status, const std::string& message) {
   switch (status) {
     case CICADA_BRIDGE_RAISED:
+      if (message.find_first_not_of(" \t\r\n") == std::string::npos) {
+        return fail(Code::kInvalidArgument,
+                    "the chat template refused the conversation without saying why");
+      }
       return fail(Code::kInvalidArgument, "{}", message);
     case CICADA_BRIDGE_SYNTAX:
     case CICADA_BRIDGE_OTHER:

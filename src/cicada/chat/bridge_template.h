@@ -27,8 +27,9 @@ class BridgeTemplate {
   static Result<BridgeTemplate> compile(std::string_view source);
 
   // `variables` is a JSON object; `now_unix_s` what strftime_now() reads, as UTC.
-  // Errors: kInvalidArgument with the template's own words when it calls raise_exception, or with
-  // line and reason when it fails otherwise; kDeadlineExceeded when it exceeds a limit.
+  // Errors: kInvalidArgument with the template's own words when it calls raise_exception (or that
+  // it gave none), or with line and reason when it fails otherwise; kDeadlineExceeded when it
+  // exceeds a limit.
   Result<std::string> render(std::string_view variables, const RenderLimits& limits,
                              std::int64_t now_unix_s) const;
 

@@ -86,7 +86,9 @@ Result<ChatTemplate> ChatTemplate::compile(std::string source, std::string bos, 
 
 Result<ChatTemplate> ChatTemplate::from_model(const formats::ModelFile& file,
                                               const tokenizer::Tokenizer& tokenizer) {
-  return from_model(file.metadata(), tokenizer);
+  auto result = from_model(file.metadata(), tokenizer);
+  if (!result) return fail(std::move(result).error().with_context(file.path()));
+  return result;
 }
 
 Result<ChatTemplate> ChatTemplate::from_model(const formats::Metadata& metadata,

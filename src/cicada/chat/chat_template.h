@@ -36,10 +36,10 @@ class ChatTemplate {
   static Result<ChatTemplate> compile(std::string source, std::string bos, std::string eos);
 
   // The template of a model file, or ChatML when it has none (is_fallback() is then true).
-  // Errors: as compile(); kCorrupt when the file's template is not a text.
+  // Errors, with the file's path: as compile(); kCorrupt when the file's template is not a text.
   static Result<ChatTemplate> from_model(const formats::ModelFile& file,
                                          const tokenizer::Tokenizer& tokenizer);
-  // The same from metadata alone.
+  // The same from metadata alone. Errors name no file.
   static Result<ChatTemplate> from_model(const formats::Metadata& metadata,
                                          const tokenizer::Tokenizer& tokenizer);
 
@@ -52,9 +52,9 @@ class ChatTemplate {
   std::string_view fallback_note() const;
   std::string_view source() const;
 
-  // Errors: kInvalidArgument with the template's own words when it calls raise_exception, with line
-  // and reason when it fails otherwise, and for a message that is not UTF-8; kDeadlineExceeded when
-  // it exceeds its limit of steps, time, depth, memory or output.
+  // Errors: kInvalidArgument with the template's own words when it calls raise_exception (or that
+  // it gave none), with line and reason when it fails otherwise, and for a message that is not
+  // UTF-8; kDeadlineExceeded when it exceeds its limit of steps, time, depth, memory or output.
   Result<std::string> render(const std::vector<Message>& messages,
                              const RenderOptions& options) const;
 

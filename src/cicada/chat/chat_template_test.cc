@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cicada/chat/tiny_tokenizer_for_test.h"
+#include "cicada/formats/gguf_test_builder.h"
 
 namespace cicada::chat {
 namespace {
@@ -216,6 +217,34 @@ TEST(ChatTemplate, RaisedMessagesAreErrorsInTheTemplatesWords) {
   ASSERT_FALSE(twice.has_value());
   EXPECT_EQ(twice.error().message(), "Roles must alternate: user");
   EXPECT_EQ(chat.render({{"user", "u"}, {"assistant", "a"}}, {}).value(), "ua");
+}
+
+TEST(ChatTemplate, RaisingWithoutWordsIsSaidToBeSo) {
+  for (const char* source :
+       {"{{ raise_exception() }}", "{{ raise_exception('') }}", "{{ raise_exception(' \n') }}"}) {
+    const auto result = compiled(source).render({}, {});
+    ASSERT_FALSE(result.has_value()) << source;
+    EXPECT_EQ(result.error().code(), Code::kInvalidArgument);
+    EXPECT_EQ(result.error().to_string(),
+              "the chat template refused the conversation without saying why");
+  }
+}
+
+TEST(ChatTemplate, ErrorsOfAFileNameIt) {
+  const TinyVocabulary vocabulary;
+  const auto message = [&](formats::GgufBuilder& builder) {
+    const auto file = formats::open_bytes(builder.build());
+    EXPECT_TRUE(file.has_value());
+    const auto result = ChatTemplate::from_model(*file, vocabulary.tokenizer());
+    EXPECT_FALSE(result.has_value());
+    return result ? std::string() : result.error().to_string();
+  };
+  formats::GgufBuilder broken;
+  broken.key_string("tokenizer.chat_template", "a\n{% if x");
+  EXPECT_TRUE(formats::has(message(broken), "open_bytes.gguf: chat template: "));
+  formats::GgufBuilder number;
+  number.key_u32("tokenizer.chat_template", 7);
+  EXPECT_TRUE(formats::has(message(number), "open_bytes.gguf: key tokenizer.chat_template"));
 }
 
 TEST(ChatTemplate, RaisingInsideAMacroKeepsTheWords) {

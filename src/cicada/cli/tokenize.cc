@@ -68,11 +68,10 @@ Result<std::string> decode(const TokenizeArguments& arguments,
 Result<int> run(const TokenizeArguments& arguments) {
   CICADA_ASSIGN(const std::string path, resolve_model(arguments.model, arguments.offline));
   CICADA_ASSIGN(const formats::ModelFile file, formats::ModelFile::open(path));
-  auto tokenizer = tokenizer::Tokenizer::create(file);
-  if (!tokenizer) return fail(std::move(tokenizer).error().with_context(path));
-  for (const std::string& note : (*tokenizer)->notes()) say(note);
+  CICADA_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::create(file));
+  for (const std::string& note : tokenizer->notes()) complain(note);
   CICADA_ASSIGN(const std::string result,
-                arguments.decode ? decode(arguments, **tokenizer) : encode(arguments, **tokenizer));
+                arguments.decode ? decode(arguments, *tokenizer) : encode(arguments, *tokenizer));
   Output output;
   output.write(result);
   CICADA_TRY(output.finish());

@@ -35,9 +35,8 @@ class BpeEncoder final : public FragmentEncoder {
     }
   }
 
-  std::size_t num_missing_bytes() const {
-    return static_cast<std::size_t>(std::ranges::count(byte_ids_, -1));
-  }
+  // As describe_missing_bytes().
+  std::string missing_bytes() const { return describe_missing_bytes(byte_ids_); }
 
   void encode(std::string_view fragment, bool after_special,
               std::vector<TokenId>& out) const override {
@@ -127,7 +126,7 @@ Result<const PreTokenizer*> read_pre_tokenizer(const formats::Metadata& metadata
   CICADA_ASSIGN(const auto name, metadata.get_string(kKey));
   if (!name || name->empty()) {
     vocabulary.notes.push_back(fmt::format(
-        "key {}: missing, words are cut by the default rules, which may not be the model's own",
+        "key {} is missing, words are cut by the default rules, which may not be the model's own",
         kKey));
     return find_pre_tokenizer("default");
   }
@@ -186,9 +185,9 @@ Result<std::unique_ptr<FragmentEncoder>> make_bpe_encoder(const formats::Metadat
   if (!vocabulary.add_bos && pre->wants_bos && vocabulary.bos) vocabulary.add_bos = true;
   CICADA_ASSIGN(MergeTable merges, read_merges(metadata, vocabulary));
   auto encoder = std::make_unique<BpeEncoder>(vocabulary, *pre, std::move(merges));
-  if (const std::size_t missing = encoder->num_missing_bytes()) {
-    vocabulary.notes.push_back(fmt::format(
-        "vocabulary: {} of 256 bytes have no token and are left out of prompts", missing));
+  if (const std::string missing = encoder->missing_bytes(); !missing.empty()) {
+    vocabulary.notes.push_back(
+        fmt::format("the vocabulary has no token for {}, which are left out of prompts", missing));
   }
   return encoder;
 }

@@ -1,5 +1,7 @@
 #include "cicada/tokenizer/byte_alphabet.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 
@@ -77,6 +79,19 @@ std::optional<std::uint8_t> parse_byte_piece(std::string_view token_text) {
   const auto low = hex_digit(token_text[4]);
   if (!high || !low) return std::nullopt;
   return static_cast<std::uint8_t>(*high * 16 + *low);
+}
+
+std::string describe_missing_bytes(std::span<const std::int32_t, 256> byte_ids) {
+  constexpr std::size_t kShown = 4;
+  std::string shown;
+  std::size_t count = 0;
+  for (std::size_t byte = 0; byte < byte_ids.size(); ++byte) {
+    if (byte_ids[byte] >= 0) continue;
+    if (count++ < kShown) shown += fmt::format("{}0x{:02X}", shown.empty() ? "" : ", ", byte);
+  }
+  if (count == 0) return {};
+  if (count > kShown) shown += fmt::format(" and {} more", count - kShown);
+  return fmt::format("{} of 256 bytes ({})", count, shown);
 }
 
 }  // namespace cicada::tokenizer

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,5 +23,9 @@ void append_unspelled(std::string_view spelled, std::string& out);
 
 // The byte of SPM's byte pieces, "<0x0A>"; nothing for any other text.
 std::optional<std::uint8_t> parse_byte_piece(std::string_view token_text);
+
+// What a note says of the bytes whose id is negative, "21 of 256 bytes (0x00, 0x01 and 19 more)";
+// empty when every byte has one.
+std::string describe_missing_bytes(std::span<const std::int32_t, 256> byte_ids);
 
 }  // namespace cicada::tokenizer

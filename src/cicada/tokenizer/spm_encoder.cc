@@ -36,9 +36,8 @@ class SpmEncoder final : public FragmentEncoder {
     }
   }
 
-  std::size_t num_missing_bytes() const {
-    return static_cast<std::size_t>(std::ranges::count(byte_ids_, -1));
-  }
+  // As describe_missing_bytes().
+  std::string missing_bytes() const { return describe_missing_bytes(byte_ids_); }
 
   void encode(std::string_view fragment, bool after_special,
               std::vector<TokenId>& out) const override {
@@ -144,10 +143,10 @@ class SpmEncoder final : public FragmentEncoder {
 std::unique_ptr<FragmentEncoder> make_spm_encoder(Vocabulary& vocabulary) {
   auto encoder = std::make_unique<SpmEncoder>(vocabulary);
   if (!vocabulary.add_bos) vocabulary.add_bos = vocabulary.bos.has_value();
-  if (const std::size_t missing = encoder->num_missing_bytes()) {
-    vocabulary.notes.push_back(fmt::format(
-        "vocabulary: {} of 256 bytes have no piece, text that needs them becomes unknown",
-        missing));
+  if (const std::string missing = encoder->missing_bytes(); !missing.empty()) {
+    vocabulary.notes.push_back(
+        fmt::format("the vocabulary has no piece for {}, text that needs them {}", missing,
+                    vocabulary.unknown ? "becomes the unknown token" : "is left out of prompts"));
   }
   return encoder;
 }

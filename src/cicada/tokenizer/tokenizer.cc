@@ -116,7 +116,9 @@ class ModelTokenizer final : public Tokenizer {
 }  // namespace
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::create(const formats::ModelFile& file) {
-  return create(file.metadata());
+  auto tokenizer = create(file.metadata());
+  if (!tokenizer) return fail(std::move(tokenizer).error().with_context(file.path()));
+  return tokenizer;
 }
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::create(const formats::Metadata& metadata) {

@@ -51,9 +51,11 @@ struct EncodeOptions {
 
 class Tokenizer {
  public:
-  // Errors: kUnsupported names a tokenizer model or pre-tokenizer that is not known; kCorrupt.
+  // Errors, with the file's path: kUnsupported names a tokenizer model or pre-tokenizer that is not
+  // known; kCorrupt.
   static Result<std::unique_ptr<Tokenizer>> create(const formats::ModelFile& file);
-  // The same from metadata alone, which must live as long as what its values are views of.
+  // The same from metadata alone, which must live as long as what its values are views of. Errors
+  // name no file.
   static Result<std::unique_ptr<Tokenizer>> create(const formats::Metadata& metadata);
 
   virtual ~Tokenizer() = default;
@@ -88,7 +90,7 @@ class Tokenizer {
   bool is_end(TokenId id) const;
   const std::vector<TokenId>& end_tokens() const { return ends_; }
 
-  // What a user should know about an imperfect file, a sentence each: "key tokenizer.ggml.pre:
+  // What a user should know about an imperfect file, a sentence each: "key tokenizer.ggml.pre is
   // missing, …". Empty for a good one.
   const std::vector<std::string>& notes() const { return notes_; }
 

@@ -105,7 +105,8 @@ TEST(BpeTokenizer, BytesWithoutTokenAreLeftOutAndNoted) {
   EXPECT_EQ(ids_of(*tokenizer, "axb"), (Ids{0, 1}));
   ASSERT_EQ(tokenizer->notes().size(), 1U);
   EXPECT_EQ(tokenizer->notes()[0],
-            "vocabulary: 254 of 256 bytes have no token and are left out of prompts");
+            "the vocabulary has no token for 254 of 256 bytes (0x00, 0x01, 0x02, 0x03 and 250 "
+            "more), which are left out of prompts");
 }
 
 // BC-01 for SPM: ten plain tokens, five letters and five bytes.
@@ -152,6 +153,8 @@ TEST(SpmTokenizer, WithoutBytePiecesTextBecomesUnknown) {
   const auto tokenizer = open(model);
   EXPECT_EQ(ids_of(*tokenizer, "a\u00E9"), (Ids{1, 0, 0}));
   ASSERT_FALSE(tokenizer->notes().empty());
+  EXPECT_TRUE(tokenizer->notes()[0].ends_with("text that needs them becomes the unknown token"))
+      << tokenizer->notes()[0];
 }
 
 TEST(SpmTokenizer, TheSpaceInFrontComesOffAgain) {

@@ -116,7 +116,7 @@ Result<void> read_scores(const Metadata& metadata, Vocabulary& vocabulary) {
   if (!scores) {
     if (vocabulary.kind == VocabularyKind::kSpm) {
       vocabulary.notes.push_back(
-          fmt::format("key {}: missing, pieces are joined from the left", kScoresKey));
+          fmt::format("key {} is missing, pieces are joined from the left", kScoresKey));
     }
     return {};
   }

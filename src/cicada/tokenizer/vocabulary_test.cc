@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cicada/formats/gguf_test_builder.h"
 #include "cicada/tokenizer/model_for_test.h"
 
 namespace cicada::tokenizer {
@@ -92,6 +93,18 @@ TEST(Vocabulary, AFileWithoutTokenizerSaysSo) {
   const auto tokenizer = Tokenizer::create(formats::Metadata());
   ASSERT_FALSE(tokenizer);
   EXPECT_EQ(tokenizer.error().code(), Code::kUnsupported);
+}
+
+TEST(Vocabulary, ErrorsOfAFileNameIt) {
+  formats::GgufBuilder builder;
+  builder.key_string("tokenizer.ggml.model", "bert");
+  const auto file = formats::open_bytes(builder.build());
+  ASSERT_TRUE(file);
+  const auto tokenizer = Tokenizer::create(*file);
+  ASSERT_FALSE(tokenizer);
+  const std::string message = tokenizer.error().to_string();
+  EXPECT_TRUE(formats::has(message, file->path() + ": key tokenizer.ggml.model")) << message;
+  EXPECT_EQ(message.find(file->path(), 1), std::string::npos) << "named twice: " << message;
 }
 
 TEST(Vocabulary, MergesOfUnknownTokensAreIgnoredAndCounted) {
