@@ -37,7 +37,8 @@ std::string summary(const Inspection& inspection) {
                   grouped(report.parameters), counted(inspection.file.tensors().size(), "tensor"),
                   grouped(inspection.file.size_bytes()),
                   platform::format_bytes(inspection.file.size_bytes()), inspection.sha256);
-  if (!report.is_runnable()) text += fmt::format("\ncannot be run: {}\n", printable(report.refusal));
+  if (!report.is_runnable())
+    text += fmt::format("\ncannot be run: {}\n", printable(report.refusal));
   return text;
 }
 
