@@ -3,7 +3,9 @@
 // Included only by ISA files (x86_<level>.cc), each of which is compiled with its level's flags;
 // all of it has internal linkage, so nothing leaks between levels. A level is told by the
 // compiler's own macros. Every operation gives the same bits on every level: elementwise IEEE
-// arithmetic, fused multiply-add where it says fma, reductions in one fixed tree.
+// arithmetic, fused multiply-add where it says fma. reduce_add and reduce_max fold sixteen lanes in
+// one fixed tree: lanes i and i + 8, then i and i + 4, 2, 1; a maximum takes the second of two
+// lanes that do not compare. Reductions of integers are exact, so their order is free.
 #pragma once
 
 #if defined(__AVX512F__)
@@ -18,25 +20,6 @@ namespace cicada::kernels {
 namespace {
 
 CICADA_INLINE F32x16 zero() { return broadcast(0.0F); }
-
-// Sum and maximum of sixteen lanes in a fixed tree: 8 + 8, 4 + 4, 2 + 2, 1 + 1.
-CICADA_INLINE float reduce_add(F32x16 a) {
-  alignas(64) float lanes[16];
-  store(lanes, a);
-  for (int width = 8; width >= 1; width /= 2) {
-    for (int i = 0; i < width; ++i) lanes[i] = lanes[i] + lanes[i + width];
-  }
-  return lanes[0];
-}
-CICADA_INLINE float reduce_max(F32x16 a) {
-  alignas(64) float lanes[16];
-  store(lanes, a);
-  for (int width = 8; width >= 1; width /= 2) {
-    for (int i = 0; i < width; ++i)
-      lanes[i] = lanes[i] > lanes[i + width] ? lanes[i] : lanes[i + width];
-  }
-  return lanes[0];
-}
 
 // e^x to within 2 units in the last place for x in (-87, 88]; exactly 0 for x <= -87; e^88
 // above 88. Cody-Waite reduction (ln 2 in two parts), then a polynomial of degree 7 on [-ln2/2,

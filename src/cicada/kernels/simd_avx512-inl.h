@@ -98,6 +98,25 @@ CICADA_INLINE void store_i8(std::int8_t* p, I32x16 a) {
 CICADA_INLINE I32x16 load_i32(const std::int32_t* p) { return {_mm512_loadu_si512(p)}; }
 CICADA_INLINE void store_i32(std::int32_t* p, I32x16 a) { _mm512_storeu_si512(p, a.v); }
 
+CICADA_INLINE float reduce_add(F32x16 a) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+CICADA_INLINE float reduce_max(F32x16 a) {
+  const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+// Sum of sixteen lanes; the caller knows that it fits.
+CICADA_INLINE std::int32_t reduce_add(I32x16 a) { return _mm512_reduce_add_epi32(a.v); }
+CICADA_INLINE std::int32_t reduce_max(I32x16 a) { return _mm512_reduce_max_epi32(a.v); }
+CICADA_INLINE I32x16 max(I32x16 a, I32x16 b) { return {_mm512_max_epi32(a.v, b.v)}; }
+// The same bits as integers.
+CICADA_INLINE I32x16 bits_of(F32x16 a) { return {_mm512_castps_si512(a.v)}; }
+
 CICADA_INLINE U8x64 load_bytes(const std::uint8_t* p) { return {_mm512_loadu_si512(p)}; }
 // Bits kBit … kBit+3 (or +1) of every byte.
 template <int kBit>

@@ -170,6 +170,40 @@ CICADA_INLINE I32x16 load_i32(const std::int32_t* p) {
 }
 CICADA_INLINE void store_i32(std::int32_t* p, I32x16 a) { __builtin_memcpy(p, a.v, sizeof a.v); }
 
+CICADA_INLINE float reduce_add(F32x16 a) {
+  for (int width = 8; width >= 1; width /= 2) {
+    for (int i = 0; i < width; ++i) a.v[i] = a.v[i] + a.v[i + width];
+  }
+  return a.v[0];
+}
+CICADA_INLINE float reduce_max(F32x16 a) {
+  for (int width = 8; width >= 1; width /= 2) {
+    for (int i = 0; i < width; ++i) a.v[i] = a.v[i] > a.v[i + width] ? a.v[i] : a.v[i + width];
+  }
+  return a.v[0];
+}
+// Sum of sixteen lanes; the caller knows that it fits.
+CICADA_INLINE std::int32_t reduce_add(I32x16 a) {
+  std::int32_t sum = 0;
+  for (const std::int32_t lane : a.v) sum += lane;
+  return sum;
+}
+CICADA_INLINE std::int32_t reduce_max(I32x16 a) {
+  std::int32_t largest = a.v[0];
+  for (const std::int32_t lane : a.v) largest = lane > largest ? lane : largest;
+  return largest;
+}
+CICADA_INLINE I32x16 max(I32x16 a, I32x16 b) {
+  for (int i = 0; i < 16; ++i) a.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];
+  return a;
+}
+// The same bits as integers.
+CICADA_INLINE I32x16 bits_of(F32x16 a) {
+  I32x16 r;
+  __builtin_memcpy(r.v, a.v, sizeof r.v);
+  return r;
+}
+
 CICADA_INLINE U8x64 load_bytes(const std::uint8_t* p) {
   U8x64 r;
   __builtin_memcpy(r.v, p, sizeof r.v);

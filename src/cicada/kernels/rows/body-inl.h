@@ -55,16 +55,10 @@ void rms_norm(const float* x, const float* gain, float epsilon, std::size_t n, f
 // The largest size of 32 values. Compared as integers, whose order without the sign is that of
 // floats, with infinity and then NaN on top: neither is ever lost.
 CICADA_INLINE float largest_size(F32x16 a, F32x16 b) {
-  alignas(64) float lanes[32];
-  store(lanes, abs(a));
-  store(lanes + 16, abs(b));
-  alignas(64) std::int32_t bits[32];
-  __builtin_memcpy(bits, lanes, sizeof bits);
-  for (int width = 16; width >= 1; width /= 2) {
-    for (int i = 0; i < width; ++i) bits[i] = bits[i] > bits[i + width] ? bits[i] : bits[i + width];
-  }
-  __builtin_memcpy(lanes, bits, sizeof lanes[0]);
-  return lanes[0];
+  const std::int32_t bits = reduce_max(max(bits_of(abs(a)), bits_of(abs(b))));
+  float largest = 0.0F;
+  __builtin_memcpy(&largest, &bits, sizeof largest);
+  return largest;
 }
 
 // Blocks no larger than this count as zeros: most / largest would overflow.
@@ -90,18 +84,10 @@ CICADA_INLINE Integers to_integers(const float* x, float most) {
           .scale = largest / most};
 }
 
-CICADA_INLINE std::int32_t sum_lanes(I32x16 a) {
-  alignas(64) std::int32_t lanes[16];
-  store_i32(lanes, a);
-  std::int32_t sum = 0;
-  for (const std::int32_t lane : lanes) sum += lane;
-  return sum;
-}
-
 CICADA_INLINE void store_sums(const Integers& integers, QuantBlock& out) {
   out.scale = integers.scale;
-  out.negative_half_sums[0] = -sum_lanes(integers.low_half);
-  out.negative_half_sums[1] = -sum_lanes(integers.high_half);
+  out.negative_half_sums[0] = -reduce_add(integers.low_half);
+  out.negative_half_sums[1] = -reduce_add(integers.high_half);
   out.negative_sum = out.negative_half_sums[0] + out.negative_half_sums[1];
   out.sum = integers.scale * static_cast<float>(-out.negative_sum);
 }
