@@ -110,9 +110,13 @@ CICADA_INLINE const QuantBlock& first_plane(const WideQuantBlock& x) { return x.
 template <std::size_t kSteps>
 CICADA_INLINE I32x16 dot_steps(I32x16 dot, const U8x64 (&q)[8], const std::int8_t* x,
                                std::size_t first) {
+  I32x16 odd = broadcast_i32(0);
 #pragma GCC unroll 8
-  for (std::size_t v = first; v < first + kSteps; ++v) dot = dot4(dot, q[v], x + 4 * v);
-  return dot;
+  for (std::size_t v = first; v < first + kSteps; v += 2) {
+    dot = dot4(dot, q[v], x + 4 * v);
+    odd = dot4(odd, q[v + 1], x + 4 * (v + 1));
+  }
+  return dot + odd;
 }
 
 template <std::size_t kSteps>
