@@ -62,9 +62,17 @@ def workloads_of(args):
 
 
 def best_setting(peer, model, workload):
-    """(the fastest setting, what each gave): one run of each."""
-    tried = {setting: peer.measure(model, workload, setting) for setting in peer.settings}
-    return max(tried, key=tried.get), tried
+    """(the fastest setting, what each gave): one run of each; a setting that fails gave nothing."""
+    tried, problem = {}, None
+    for setting in peer.settings:
+        try:
+            tried[setting] = peer.measure(model, workload, setting)
+        except engines.BenchError as error:
+            tried[setting], problem = 0.0, error
+    best = max(tried, key=tried.get)
+    if tried[best] == 0.0:
+        raise problem
+    return best, tried
 
 
 def limit_of(workload, data, limits):

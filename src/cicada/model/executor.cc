@@ -102,7 +102,7 @@ Result<void> Executor::run(std::span<const Row> rows, std::span<kv::Sequence* co
   Region region{.rows = rows_, .step_end = num_steps - 2};
   if (!logits.empty() && !wanting_.empty()) {
     CICADA_CHECK(logits.size() == wanting_.size() * config_.vocab, "shape of the logits");
-    region.head_rows = wanting_;
+    region.head_count = wanting_.size();
     region.logits = logits.data();
     region.step_end = num_steps;
   }
@@ -115,7 +115,8 @@ void Executor::head(std::size_t first, std::size_t count, std::span<float> logit
   CICADA_CHECK(logits.size() == count * config_.vocab, "shape of the logits");
   const std::size_t num_steps = model_->plan().steps.size();
   run_region({.rows = rows_,
-              .head_rows = std::span(wanting_).subspan(first, count),
+              .head_begin = first,
+              .head_count = count,
               .logits = logits.data(),
               .step_begin = num_steps - 2,
               .step_end = num_steps});
@@ -147,6 +148,10 @@ void Executor::run_step(const Step& step, const Region& region, std::size_t work
     case StepKind::kHead:
       product(step, region, worker);
       break;
+    case StepKind::kKeepWanted:
+      keep_wanted(worker);
+      meets = wanting_.size() != region.rows.size();
+      break;
     case StepKind::kRotateAndStore:
       rotate_and_store(step, region, worker);
       break;
@@ -164,8 +169,10 @@ void Executor::run_step(const Step& step, const Region& region, std::size_t work
 }
 
 std::size_t Executor::rows_of(const Step& step, const Region& region) const {
-  const bool is_head = step.kind == StepKind::kPrepareHead || step.kind == StepKind::kHead;
-  return is_head ? region.head_rows.size() : region.rows.size();
+  if (step.kind == StepKind::kPrepareHead || step.kind == StepKind::kHead) {
+    return region.head_count;
+  }
+  return step.wanted_rows ? wanting_.size() : region.rows.size();
 }
 
 void Executor::embed(const Region& region, std::size_t worker) {
@@ -198,7 +205,7 @@ void Executor::prepare(const Step& step, const Region& region, std::size_t worke
   const PreparedInput input = is_own ? workspace_.workers[worker].input : workspace_.input;
   const Range range = is_own ? Range{0, rows} : partition(rows, worker, pool_->size());
   for (std::size_t i = range.begin; i < range.end; ++i) {
-    const std::size_t row = step.kind == StepKind::kPrepareHead ? region.head_rows[i] : i;
+    const std::size_t row = step.kind == StepKind::kPrepareHead ? region.head_begin + i : i;
     prepare_row(step, row, i, rows, worker, input);
   }
 }
@@ -212,11 +219,12 @@ void Executor::prepare_row(const Step& step, std::size_t row, std::size_t index,
     source = workspace_.h + row * width;
   } else if (step.kind == StepKind::kPrepareAttention) {
     width = std::size_t{config_.num_heads} * config_.value_dim;
-    if (spans_[row_span_[row]].num_rows == 1) {
-      fold_splits(step, row, worker);
+    const std::size_t token = step.wanted_rows ? wanting_[row] : row;
+    if (spans_[row_span_[token]].num_rows == 1) {
+      fold_splits(step, token, worker);
       source = workspace_.workers[worker].row;
     } else {
-      source = workspace_.attn + row * width;
+      source = workspace_.attn + token * width;
     }
   } else {
     float* normed = workspace_.workers[worker].row;
@@ -285,7 +293,7 @@ void Executor::product(const Step& step, const Region& region, std::size_t worke
 }
 
 void Executor::glu(const Step& step, const Region& region, std::size_t worker) {
-  const std::size_t rows = region.rows.size();
+  const std::size_t rows = rows_of(step, region);
   const kernels::PackedWeights& gate = step.products[0].w;
   const Range range = partition(kernels::num_groups(gate.rows), worker, pool_->size());
   matmul_.glu({.gate = gate,
@@ -296,6 +304,16 @@ void Executor::glu(const Step& step, const Region& region, std::size_t worker) {
                .ldy = config_.ffn,
                .activation = config_.activation},
               range.begin, range.end);
+}
+
+// Ascending, so no row is overwritten before it has moved.
+void Executor::keep_wanted(std::size_t worker) {
+  if (worker != 0) return;
+  for (std::size_t i = 0; i < wanting_.size(); ++i) {
+    if (wanting_[i] == i) continue;
+    std::memcpy(workspace_.x + i * config_.hidden, workspace_.x + wanting_[i] * config_.hidden,
+                config_.hidden * sizeof(float));
+  }
 }
 
 void Executor::rotate_and_store(const Step& step, const Region& region, std::size_t worker) {
@@ -344,7 +362,7 @@ void Executor::rotate_and_store(const Step& step, const Region& region, std::siz
 }
 
 void Executor::add_normed(const Step& step, const Region& region, std::size_t worker) {
-  const Range range = partition(region.rows.size(), worker, pool_->size());
+  const Range range = partition(rows_of(step, region), worker, pool_->size());
   float* normed = workspace_.workers[worker].row;
   for (std::size_t r = range.begin; r < range.end; ++r) {
     row_kernels_.rms_norm(workspace_.y + r * config_.hidden, step.gain.data(), config_.norm_epsilon,

@@ -62,7 +62,8 @@ class Executor {
   // What the steps of a region work on.
   struct Region {
     std::span<const Row> rows;
-    std::span<const std::uint32_t> head_rows = {};  // rows whose logits are computed
+    std::size_t head_begin = 0;  // which of the wanted rows get their logits
+    std::size_t head_count = 0;
     float* logits = nullptr;
     std::size_t step_begin = 0;
     std::size_t step_end = 0;
@@ -81,6 +82,7 @@ class Executor {
                    std::size_t worker, PreparedInput input);
   void product(const Step& step, const Region& region, std::size_t worker);
   void glu(const Step& step, const Region& region, std::size_t worker);
+  void keep_wanted(std::size_t worker);
   void rotate_and_store(const Step& step, const Region& region, std::size_t worker);
   void attend(const Step& step, std::size_t worker);
   void attend_block(const Step& step, const Span& span, std::uint32_t kv_head, std::size_t block,
@@ -95,6 +97,8 @@ class Executor {
   kernels::Activations activations(const Product& product, std::size_t rows,
                                    std::size_t worker) const;
   std::size_t rows_of(const Step& step, const Region& region) const;
+  // Whether any row of the span from `begin` on, `count` of them, wants logits.
+  bool any_wanted(const Span& span, std::size_t begin, std::size_t count) const;
   // Few rows are prepared by every worker for itself, which saves a barrier.
   static bool is_private(std::size_t rows) { return rows <= Workspace::kPrivateRows; }
 
@@ -109,7 +113,7 @@ class Executor {
   std::vector<Row> rows_;                // of the last batch
   std::vector<Span> spans_;              // of the last batch
   std::vector<std::uint32_t> row_span_;  // row -> span
-  std::vector<std::uint32_t> wanting_;   // rows that want logits
+  std::vector<std::uint32_t> wanting_;   // rows that want logits, ascending
 };
 
 }  // namespace cicada::model

@@ -50,12 +50,15 @@ void Executor::attend(const Step& step, std::size_t worker) {
           (span.num_rows + Workspace::kQueryTokens - 1) / Workspace::kQueryTokens;
       // Later blocks see more keys: dealt from the back, so that the shares end together.
       for (std::size_t block = blocks; block > 0; --block) {
+        const std::size_t begin = (block - 1) * Workspace::kQueryTokens;
+        if (step.wanted_rows && !any_wanted(span, begin, Workspace::kQueryTokens)) continue;
         for (std::uint32_t head = 0; head < config_.num_kv_heads; ++head) {
           if (is_mine()) attend_block(step, span, head, block - 1, worker);
         }
       }
       continue;
     }
+    if (step.wanted_rows && !any_wanted(span, 0, 1)) continue;
     const auto first = static_cast<std::size_t>(first_key(layer, span.first_position) / kSplit);
     const auto last = static_cast<std::size_t>(span.first_position / kSplit);
     const std::size_t whole_units = spans_.size() * config_.num_kv_heads * (last - first + 1);
@@ -69,6 +72,13 @@ void Executor::attend(const Step& step, std::size_t worker) {
       }
     }
   }
+}
+
+bool Executor::any_wanted(const Span& span, std::size_t begin, std::size_t count) const {
+  const std::size_t end = std::min(begin + count, span.num_rows);
+  const auto wants = [](const Row& row) { return row.wants_logits; };
+  return std::any_of(rows_.begin() + static_cast<std::ptrdiff_t>(span.first_row + begin),
+                     rows_.begin() + static_cast<std::ptrdiff_t>(span.first_row + end), wants);
 }
 
 void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv_head,

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <set>
 
+#include "cicada/model/executor.h"
 #include "cicada/model/test_model.h"
 
 namespace cicada::model {
@@ -313,6 +316,58 @@ TEST(Plan, ZeroPartsAreNotInItAndAreNamed) {
   EXPECT_TRUE(whole->plan().elided.empty());
   EXPECT_GT(whole->plan().steps.size(), model->plan().steps.size());
   EXPECT_GT(whole->weights().packed_bytes(), model->weights().packed_bytes());
+}
+
+// Logits of `wanted` rows of forty of one sequence, in one batch.
+std::vector<float> logits_of(const Model& model, platform::ThreadPool& pool,
+                             const std::set<std::size_t>& wanted) {
+  constexpr std::size_t kRows = 40;
+  auto executor = Executor::create(model, pool, {.max_rows = kRows, .max_context = kRows});
+  auto pages = kv::PagePool::create(model.kv_shape(), 1);
+  kv::Sequence sequence(*pages);
+  EXPECT_TRUE(sequence.reserve(kRows).has_value());
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    rows.push_back({.token = TokenId(static_cast<std::int32_t>(i * 13 % kTestVocab)),
+                    .position = static_cast<std::int64_t>(i),
+                    .wants_logits = wanted.contains(i)});
+  }
+  std::vector<float> logits(wanted.size() * kTestVocab);
+  kv::Sequence* const sequences[] = {&sequence};
+  EXPECT_TRUE((*executor)->run(rows, sequences, logits).has_value());
+  return logits;
+}
+
+TEST(Plan, RowsThatNobodyAsksForEndWithTheLastKeysAndChangeNoBit) {
+  platform::ThreadPool pool(2);
+  const std::set<std::string> zeros[] = {
+      {},
+      {"blk.2.attn_output.weight"},
+      {"blk.2.ffn_down.weight"},
+      {"blk.2.attn_output.weight", "blk.2.ffn_down.weight"},
+  };
+  const char* const followed_by[] = {"blk.2.attention", "blk.2.ffn_norm", "blk.2.attention",
+                                     "blk.1.attention"};
+  for (std::size_t i = 0; i < std::size(zeros); ++i) {
+    const auto model = load_test_model(test_file({.zero = zeros[i]}), pool, kLevel);
+    const std::vector<Step>& steps = model->plan().steps;
+    const auto keep = std::ranges::find(steps, StepKind::kKeepWanted, &Step::kind);
+    ASSERT_LT(keep + 1, steps.end());
+    EXPECT_EQ((keep + 1)->name, followed_by[i]);
+    EXPECT_TRUE(std::all_of(keep + 1, steps.end(), [](const Step& s) { return s.wanted_rows; }));
+
+    std::set<std::size_t> all;
+    for (std::size_t row = 0; row < 40; ++row) all.insert(row);
+    const std::vector<float> expected = logits_of(*model, pool, all);
+    const std::set<std::size_t> wanted = {3, 4, 31, 39};
+    const std::vector<float> got = logits_of(*model, pool, wanted);
+    std::size_t at = 0;
+    for (const std::size_t row : wanted) {
+      EXPECT_EQ(std::memcmp(&got[at], &expected[row * kTestVocab], kTestVocab * sizeof(float)), 0)
+          << "row " << row;
+      at += kTestVocab;
+    }
+  }
 }
 
 // The sites whose rounding costs most read the finer form (docs/numerics.md, "What is rounded").

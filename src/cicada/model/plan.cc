@@ -37,6 +37,7 @@ class Planner {
   Plan make() {
     add({.kind = StepKind::kEmbed, .name = "token_embd", .barrier_after = true});
     for (std::uint32_t i = 0; i < config_.num_layers; ++i) add_layer(i);
+    keep_wanted();
     Step norm{.kind = StepKind::kPrepareHead, .name = "output_norm"};
     norm.gain = weights_.output_norm();
     add_prepared(
@@ -52,7 +53,26 @@ class Planner {
   }
 
  private:
-  void add(Step step) { plan_.steps.push_back(std::move(step)); }
+  void add(Step step) {
+    step.wanted_rows = keeps_wanted_;
+    plan_.steps.push_back(std::move(step));
+  }
+
+  // From here on nothing is needed of rows whose logits nobody asks for.
+  void keep_wanted() {
+    if (keeps_wanted_) return;
+    add({.kind = StepKind::kKeepWanted, .name = "keep_wanted"});
+    keeps_wanted_ = true;
+  }
+
+  // True when all layers after this one are elided.
+  bool is_last(std::uint32_t layer) const {
+    for (std::uint32_t i = layer + 1; i < config_.num_layers; ++i) {
+      const LayerWeights& w = weights_.layers()[i];
+      if (!elide_ || !w.is_attention_zero || !w.is_ffn_zero) return false;
+    }
+    return true;
+  }
 
   // A prepare step and the step that reads what it prepared.
   void add_prepared(Step prepare, Step consumer) {
@@ -106,6 +126,7 @@ class Planner {
     Step rotate = step(StepKind::kRotateAndStore, i, "rope_store");
     rotate.barrier_after = true;
     add(std::move(rotate));
+    if (is_last(i)) keep_wanted();
     Step attend =
         step(StepKind::kAttend, i, has_rel_pos(w) ? "attention+pos_bias_add" : "attention");
     attend.barrier_after = true;
@@ -117,6 +138,7 @@ class Planner {
 
   void add_ffn(std::uint32_t i, const LayerWeights& w) {
     const auto tensor = [i](std::string_view name) { return fmt::format("blk.{}.{}", i, name); };
+    if (is_last(i)) keep_wanted();
     Step norm = step(StepKind::kPrepareNorm, i, "ffn_norm");
     norm.gain = w.ffn_norm;
     Step glu = step(StepKind::kGlu, i, "ffn_glu");
@@ -174,6 +196,7 @@ class Planner {
   const Config& config_;
   const Weights& weights_;
   const bool elide_;
+  bool keeps_wanted_ = false;
   Plan plan_;
   std::vector<std::string> zero_rel_pos_;
 };
@@ -200,6 +223,8 @@ std::string_view step_kind_name(StepKind kind) {
       return "glu";
     case StepKind::kPrepareGlu:
       return "prepare_glu";
+    case StepKind::kKeepWanted:
+      return "keep_wanted";
     case StepKind::kPrepareHead:
       return "prepare_head";
     case StepKind::kHead:

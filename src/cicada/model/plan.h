@@ -2,7 +2,8 @@
 // exactly zero are not in it. The executor runs the steps in order, every worker its own share of
 // each, and meets at a barrier where a step says so; `inspect --plan` prints it.
 //
-// Buffers between steps (rows are the tokens of the batch):
+// Buffers between steps (rows are the tokens of the batch; from kKeepWanted on, x, input, y and h
+// have those whose logits are asked for):
 // - x [rows, hidden]: the residual stream
 // - input [rows, k]: prepared input of the next products, in the forms they read
 // - q, k, v [rows, heads * dim]: projections
@@ -31,7 +32,8 @@ enum class StepKind : std::uint8_t {
   kAddNormed,         // x += norm(y)
   kGlu,               // h = act(input · gate) * (input · up)
   kPrepareGlu,        // input = h
-  kPrepareHead,       // input = norm(x) of the rows whose logits are asked for
+  kKeepWanted,        // x = rows of x whose logits are asked for
+  kPrepareHead,       // input = norm(x), of the rows whose logits are asked for now
   kHead,              // logits = input · head
 };
 std::string_view step_kind_name(StepKind kind);
@@ -63,6 +65,9 @@ struct Step {
   std::span<const float> gain = {};  // of norm steps
   std::vector<Product> products = {};
   PreparedForms forms = {};  // of prepare steps
+  // After kKeepWanted: the step is for the wanted rows only. The last layer's keys and values are
+  // all that its other rows are computed for.
+  bool wanted_rows = false;
   // Whether all workers must meet before the next step. Prepare steps are done by every worker for
   // itself when there are few rows, and then need no barrier.
   bool barrier_after = false;
