@@ -54,6 +54,9 @@ void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
       .add_option("--min-p", arguments.sampler.min_p,
                   "Drop below this share of the likeliest (0: none)")
       ->check(decimal_number());
+  command.add_flag(
+      "--draft,!--no-draft", arguments.draft,
+      "Guess ahead from repeated text where it pays (default); the answer is the same");
   command.add_option("--seed", arguments.sampler.seed, "Seed of the draws (default 0)")
       ->check(whole_number(0, UINT64_MAX));
 }
@@ -82,6 +85,7 @@ Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
                 engine::Generator::create(*answerer.loaded.model, *answerer.loaded.pool, context));
   answerer.options.max_tokens = arguments.max_tokens;
   answerer.options.sampler = arguments.sampler;
+  answerer.options.draft = arguments.draft;
   answerer.options.end_tokens = answerer.tokenizer->end_tokens();
   answerer.options.is_cancelled = platform::interrupted;
   return answerer;

@@ -22,6 +22,7 @@ struct AnswerArguments {
   std::uint32_t max_tokens = 0;  // 0: as many as the context has room
   std::string kv = "f16";
   engine::SamplerOptions sampler;
+  bool draft = true;
 };
 
 // Adds the model options and -c, -n, --kv and the sampling options.

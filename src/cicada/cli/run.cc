@@ -49,6 +49,8 @@ std::string to_json(const Answer& answer, const model::Model& model) {
       .field("finish_reason", engine::finish_reason_name(generation.reason))
       .field("prefill_tokens_per_second", generation.prefill_rate())
       .field("decode_tokens_per_second", generation.decode_rate())
+      .field("drafted_tokens", generation.drafted_tokens)
+      .field("accepted_tokens", generation.accepted_tokens)
       .key("elided")
       .begin_array();
   for (const std::string& name : model.plan().elided) writer.string(name);

@@ -12,6 +12,8 @@ double rate(std::size_t tokens, std::chrono::nanoseconds time) {
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0;
 }
 
+constexpr TokenId kNoToken{-1};
+
 }  // namespace
 
 std::string_view finish_reason_name(FinishReason reason) {
@@ -45,18 +47,21 @@ Result<std::unique_ptr<Generator>> Generator::create(const model::Model& model,
                                    model, pool, {.max_rows = max_rows, .max_context = context}));
   const std::size_t pages = (context + kv::kPageTokens - 1) / kv::kPageTokens;
   CICADA_ASSIGN(kv::PagePool page_pool, kv::PagePool::create(model.kv_shape(), pages));
+  const std::size_t logits = (1 + DraftLength::kMost) * model.config().vocab;
+  CICADA_ASSIGN(tensor::Buffer buffer, tensor::Buffer::create(logits * sizeof(float)));
   return std::unique_ptr<Generator>(
-      new Generator(model, std::move(executor), std::move(page_pool), context));
+      new Generator(model, std::move(executor), std::move(page_pool), std::move(buffer), context));
 }
 
 Generator::Generator(const model::Model& model, std::unique_ptr<model::Executor> executor,
-                     kv::PagePool pool, std::size_t context)
+                     kv::PagePool pool, tensor::Buffer logits, std::size_t context)
     : executor_(std::move(executor)),
       pool_(std::make_unique<kv::PagePool>(std::move(pool))),
       sequence_(*pool_),
       context_(context),
-      logits_(model.config().vocab),
-      sampler_(model.config().vocab) {
+      logits_(std::move(logits)),
+      sampler_(model.config().vocab),
+      drafter_(context) {
   cached_.reserve(context);
   rows_.reserve(executor_->limits().max_rows);
 }
@@ -83,8 +88,9 @@ Result<bool> Generator::prefill(std::span<const TokenId> prompt, const GenerateO
                        .wants_logits = i + 1 == prompt.size()});
     }
     const bool is_last = at + count == prompt.size();
-    CICADA_TRY(
-        executor_->run(rows_, sequences, is_last ? std::span<float>(logits_) : std::span<float>()));
+    CICADA_TRY(executor_->run(rows_, sequences,
+                              is_last ? logits_.as<float>().first(executor_->model().config().vocab)
+                                      : std::span<float>()));
     cached_.insert(cached_.end(), prompt.begin() + static_cast<std::ptrdiff_t>(at),
                    prompt.begin() + static_cast<std::ptrdiff_t>(at + count));
     at += count;
@@ -115,37 +121,91 @@ Result<Generation> Generator::generate(std::span<const TokenId> prompt,
       options.max_tokens == 0 ? room : std::min<std::size_t>(options.max_tokens, room);
   result.tokens.reserve(limit);
   CICADA_TRY(sequence_.reserve(prompt.size() + limit));
-  kv::Sequence* const sequences[] = {&sequence_};
+  drafter_.reset(prompt);
   const auto start = Clock::now();
+  CICADA_TRY(decode(prompt.size() + limit, options, on_token, result));
+  result.decode_time = Clock::now() - start;
+  return result;
+}
+
+// Generates the tokens of positions up to `end`; the logits of the first are there.
+Result<void> Generator::decode(std::size_t end, const GenerateOptions& options,
+                               const std::function<bool(TokenId)>& on_token, Generation& result) {
+  const std::size_t begin = result.prompt_tokens;
+  std::size_t row = 0;      // of the logits, that of the next token
+  std::size_t guessed = 0;  // rows after it, each right only if the tokens before are as guessed
+  TokenId hint = kNoToken;  // the guess for the next token, run or not
   while (true) {
-    const std::size_t position = prompt.size() + result.tokens.size();
-    CICADA_ASSIGN(const TokenId token, sampler_.sample(logits_, options.sampler, 0, position));
+    const std::size_t position = begin + result.tokens.size();
+    CICADA_ASSIGN(const TokenId token,
+                  sampler_.sample(logits_row(row), options.sampler, 0, position));
     if (std::find(options.end_tokens.begin(), options.end_tokens.end(), token) !=
         options.end_tokens.end()) {
       result.reason = FinishReason::kStop;
-      break;
+      return {};
     }
     result.tokens.push_back(token);
     if (!on_token(token)) {
       result.reason = FinishReason::kStopSequence;
-      break;
+      return {};
     }
-    if (result.tokens.size() == limit) {
+    if (position + 1 == end) {
       result.reason = FinishReason::kLength;
-      break;
+      return {};
     }
     if (options.is_cancelled && options.is_cancelled()) {
       result.reason = FinishReason::kCancelled;
-      break;
+      return {};
     }
-    const model::Row row{.token = token,
-                         .position = static_cast<std::int64_t>(position),
-                         .sequence = 0,
-                         .wants_logits = true};
-    CICADA_TRY(executor_->run({&row, 1}, sequences, logits_));
+    if (guessed > 0) hint = rows_[row + 1].token;
+    if (hint != kNoToken) draft_length_.note_guess(hint == token);
+    // The row after this one was computed for the token that was guessed.
+    if (guessed > 0 && hint == token) {
+      drafter_.append(token);
+      ++result.accepted_tokens;
+      ++row;
+      --guessed;
+      hint = kNoToken;
+      continue;
+    }
+    const std::size_t most = options.draft ? end - position - 2 : 0;
+    CICADA_ASSIGN(guessed, step(token, position, most, result));
+    row = 0;
+    const std::span<const TokenId> next = drafter_.propose(1);
+    hint = guessed > 0 || next.empty() ? kNoToken : next.front();
   }
-  result.decode_time = Clock::now() - start;
-  return result;
+}
+
+// Runs `token` at `position`, and behind it what may follow. Returns how many guesses were run.
+Result<std::size_t> Generator::step(TokenId token, std::size_t position, std::size_t most_drafted,
+                                    Generation& result) {
+  drafter_.append(token);
+  const std::span<const TokenId> guesses = drafter_.propose(
+      std::min({most_drafted, draft_length_.choose(), executor_->limits().max_rows - 1}));
+  rows_.clear();
+  rows_.push_back({.token = token,
+                   .position = static_cast<std::int64_t>(position),
+                   .sequence = 0,
+                   .wants_logits = true});
+  for (const TokenId guess : guesses) {
+    model::Row row = rows_.back();
+    row.token = guess;
+    ++row.position;
+    rows_.push_back(row);
+  }
+  kv::Sequence* const sequences[] = {&sequence_};
+  const std::size_t vocab = executor_->model().config().vocab;
+  const auto start = Clock::now();
+  CICADA_TRY(executor_->run(rows_, sequences, logits_.as<float>().first(rows_.size() * vocab)));
+  draft_length_.note_step(guesses.size(),
+                          std::chrono::duration<double>(Clock::now() - start).count());
+  result.drafted_tokens += guesses.size();
+  return guesses.size();
+}
+
+std::span<const float> Generator::logits_row(std::size_t row) const {
+  const std::size_t vocab = executor_->model().config().vocab;
+  return logits_.as<float>().subspan(row * vocab, vocab);
 }
 
 }  // namespace cicada::engine

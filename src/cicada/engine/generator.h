@@ -15,9 +15,11 @@
 
 #include "cicada/base/ids.h"
 #include "cicada/base/result.h"
+#include "cicada/engine/drafter.h"
 #include "cicada/engine/sampler.h"
 #include "cicada/kv/page_pool.h"
 #include "cicada/model/executor.h"
+#include "cicada/tensor/buffer.h"
 
 namespace cicada::engine {
 
@@ -29,6 +31,7 @@ struct GenerateOptions {
   std::uint32_t max_tokens = 0;  // at most this many new tokens; 0: as many as the context has room
   SamplerOptions sampler;
   std::vector<TokenId> end_tokens;  // any of these ends the answer and is not part of it
+  bool draft = true;                // guess ahead where it pays (drafter.h); the answer is the same
   // Asked before every step; true ends the generation with kCancelled.
   std::function<bool()> is_cancelled;
 };
@@ -37,7 +40,9 @@ struct Generation {
   std::vector<TokenId> tokens;  // without the end token
   FinishReason reason = FinishReason::kStop;
   std::size_t prompt_tokens = 0;
-  std::size_t reused_tokens = 0;  // of the prompt, found in the cache
+  std::size_t reused_tokens = 0;    // of the prompt, found in the cache
+  std::size_t drafted_tokens = 0;   // guessed and run
+  std::size_t accepted_tokens = 0;  // of these, what was right
   std::chrono::nanoseconds prefill_time{0};
   std::chrono::nanoseconds decode_time{0};
 
@@ -67,19 +72,26 @@ class Generator {
 
  private:
   Generator(const model::Model& model, std::unique_ptr<model::Executor> executor, kv::PagePool pool,
-            std::size_t context);
+            tensor::Buffer logits, std::size_t context);
 
   Result<bool> prefill(std::span<const TokenId> prompt, const GenerateOptions& options,
                        Generation& result);
+  Result<void> decode(std::size_t end, const GenerateOptions& options,
+                      const std::function<bool(TokenId)>& on_token, Generation& result);
+  Result<std::size_t> step(TokenId token, std::size_t position, std::size_t most_drafted,
+                           Generation& result);
+  std::span<const float> logits_row(std::size_t row) const;
 
   std::unique_ptr<model::Executor> executor_;
   std::unique_ptr<kv::PagePool> pool_;  // at a fixed address: the sequence borrows it
   kv::Sequence sequence_;
   std::size_t context_;
   std::vector<TokenId> cached_;  // ids whose keys were computed in the prefill role
-  std::vector<float> logits_;    // [vocab]
+  tensor::Buffer logits_;        // [1 + most drafted, vocab]; touched as far as it is used
   std::vector<model::Row> rows_;
   Sampler sampler_;
+  Drafter drafter_;
+  DraftLength draft_length_;
 };
 
 }  // namespace cicada::engine

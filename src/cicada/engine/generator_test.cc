@@ -55,6 +55,28 @@ TEST_F(GeneratorTest, AReplayedGenerationIsTheSame) {
   EXPECT_NE(answer(*generator(128), ids, other).tokens, first.tokens);
 }
 
+// Repeats itself, so that there is much to guess, and small enough that guesses pay at once.
+TEST_F(GeneratorTest, DraftingChangesNoToken) {
+  Ids ids;
+  for (std::size_t i = 0; i < 60; ++i) ids.emplace_back(static_cast<std::int32_t>(i % 6));
+  std::size_t drafted = 0;
+  for (const float temperature : {0.0F, 0.3F, 1.0F}) {
+    for (const std::uint32_t most : {1U, 2U, 3U, 9U, 150U}) {
+      GenerateOptions options{.max_tokens = most,
+                              .sampler = {.temperature = temperature, .seed = 4}};
+      const Generation guessed = answer(*generator(256), ids, options);
+      options.draft = false;
+      const Generation plain = answer(*generator(256), ids, options);
+      EXPECT_EQ(guessed.tokens, plain.tokens) << temperature << ", " << most;
+      EXPECT_EQ(guessed.reason, plain.reason);
+      EXPECT_EQ(plain.drafted_tokens, 0U);
+      EXPECT_LE(guessed.accepted_tokens, guessed.drafted_tokens);
+      drafted += guessed.drafted_tokens;
+    }
+  }
+  EXPECT_GT(drafted, 0U) << "nothing was tested";
+}
+
 TEST_F(GeneratorTest, TheNextTurnReusesThePromptAndGivesTheBitsOfAFreshOne) {
   auto warm = generator(256);
   const Ids first_prompt = prompt(50);
