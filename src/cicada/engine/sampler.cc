@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cicada/engine/softmax.h"
+
 namespace cicada::engine {
 namespace {
 
@@ -83,63 +85,79 @@ Result<TokenId> Sampler::sample(std::span<const float> logits, const SamplerOpti
                                 std::uint64_t choice, std::uint64_t position) {
   CICADA_ASSIGN(const TokenId best, greedy(logits));
   if (options.temperature <= 0.0F || options.top_k == 1) return best;
-  const float largest = logits[static_cast<std::size_t>(best.value)];
-
-  // Below this the weight is 0 in double, so the token can never be drawn.
-  constexpr double kLeastExponent = -745.0;
-  candidates_.clear();
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    const double exponent = (static_cast<double>(logits[i]) - static_cast<double>(largest)) /
-                            static_cast<double>(options.temperature);
-    if (!(exponent > kLeastExponent)) continue;
-    candidates_.push_back({logits[i], static_cast<std::int32_t>(i), std::exp(exponent)});
+  const std::span<double> weights = std::span(weights_).first(logits.size());
+  softmax_weights(logits, logits[static_cast<std::size_t>(best.value)], options.temperature,
+                  weights);
+  if (options.top_k > 0 || options.top_p < 1.0F || options.min_p > 0.0F) {
+    cut(logits, options, weights);
   }
-  // min-p is measured against the most likely token, whose weight is 1; what it drops is dropped
-  // whatever the other cuts keep.
-  const auto is_likelier = [](const Candidate& a, const Candidate& b) {
-    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-  };
-  auto end = candidates_.end();
-  if (options.top_k > 0 && options.top_k < candidates_.size()) {
-    end = candidates_.begin() + options.top_k;
-    std::nth_element(candidates_.begin(), end - 1, candidates_.end(), is_likelier);
-  }
-  if (options.top_p < 1.0F) {
-    double total = 0.0;
-    for (auto it = candidates_.begin(); it != end; ++it) total += it->weight;
-    const double wanted = static_cast<double>(options.top_p) * total;
-    // Sorted from the front in growing pieces until they hold enough.
-    double sum = 0.0;
-    auto sorted_end = candidates_.begin();
-    auto keep_end = candidates_.begin();
-    std::ptrdiff_t piece = 64;
-    while (keep_end != end && (sum < wanted || keep_end == candidates_.begin())) {
-      if (keep_end == sorted_end) {
-        sorted_end += std::min(piece, end - sorted_end);
-        std::partial_sort(keep_end, sorted_end, end, is_likelier);
-        piece *= 4;
-      }
-      sum += keep_end->weight;
-      ++keep_end;
-    }
-    end = keep_end;
-  }
-  if (options.min_p > 0.0F) {
-    end = std::partition(candidates_.begin(), end, [&](const Candidate& candidate) {
-      return candidate.weight >= static_cast<double>(options.min_p);
-    });
-  }
-  // Drawn in the order of ids, so that the cuts' own order does not matter.
-  std::sort(candidates_.begin(), end,
-            [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
   double total = 0.0;
-  for (auto it = candidates_.begin(); it != end; ++it) total += it->weight;
+  for (const double weight : weights) total += weight;
   double left = counter_uniform(options.seed, choice, position) * total;
-  for (auto it = candidates_.begin(); it != end; ++it) {
-    left -= it->weight;
-    if (left < 0.0) return TokenId(it->id);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    left -= weights[i];
+    if (left < 0.0) return TokenId(static_cast<std::int32_t>(i));
   }
   return best;  // rounding used up the last bit
+}
+
+bool Sampler::is_likelier(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
+// Sets the weights of what the options drop to 0.
+void Sampler::cut(std::span<const float> logits, const SamplerOptions& options,
+                  std::span<double> weights) {
+  // min-p is measured against the most likely token, whose weight is 1. Unless top-k decides what
+  // top-p is a share of, it can go first and leaves top-p little to do.
+  const auto min_p = static_cast<double>(options.min_p);
+  const double first_floor = options.top_k == 0 ? min_p : 0.0;
+  candidates_.clear();
+  double total = 0.0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] == 0.0) continue;
+    total += weights[i];
+    if (weights[i] < first_floor) {
+      weights[i] = 0.0;
+    } else {
+      candidates_.push_back({logits[i], static_cast<std::int32_t>(i), weights[i]});
+    }
+  }
+  const auto drop = [&](auto begin) {
+    for (auto it = begin; it != candidates_.end(); ++it) {
+      weights[static_cast<std::size_t>(it->id)] = 0.0;
+    }
+    candidates_.erase(begin, candidates_.end());
+  };
+  if (options.top_k > 0 && options.top_k < candidates_.size()) {
+    const auto end = candidates_.begin() + options.top_k;
+    std::nth_element(candidates_.begin(), end - 1, candidates_.end(), is_likelier);
+    drop(end);
+    total = 0.0;  // top-p is a share of what top-k left
+    for (const Candidate& candidate : candidates_) total += candidate.weight;
+  }
+  if (options.top_p < 1.0F) drop(most_likely(static_cast<double>(options.top_p) * total));
+  for (double& weight : weights) weight = weight < min_p ? 0.0 : weight;
+}
+
+// Puts the most likely candidates first, until their weights sum to `wanted`; returns where they
+// end.
+std::vector<Sampler::Candidate>::iterator Sampler::most_likely(double wanted) {
+  // Sorted from the front in growing pieces until they hold enough.
+  double sum = 0.0;
+  auto sorted_end = candidates_.begin();
+  auto keep_end = candidates_.begin();
+  std::ptrdiff_t piece = 64;
+  while (keep_end != candidates_.end() && (sum < wanted || keep_end == candidates_.begin())) {
+    if (keep_end == sorted_end) {
+      sorted_end += std::min(piece, candidates_.end() - sorted_end);
+      std::partial_sort(keep_end, sorted_end, candidates_.end(), is_likelier);
+      piece *= 4;
+    }
+    sum += keep_end->weight;
+    ++keep_end;
+  }
+  return keep_end;
 }
 
 }  // namespace cicada::engine

@@ -32,7 +32,7 @@ double counter_uniform(std::uint64_t seed, std::uint64_t choice, std::uint64_t p
 class Sampler {
  public:
   // Working memory is sized here for `vocab` tokens.
-  explicit Sampler(std::size_t vocab) { candidates_.reserve(vocab); }
+  explicit Sampler(std::size_t vocab) : weights_(vocab) { candidates_.reserve(vocab); }
 
   // Shapes: logits [vocab]. Allocates nothing but an error. Errors: those of check_logits().
   Result<TokenId> sample(std::span<const float> logits, const SamplerOptions& options,
@@ -45,6 +45,11 @@ class Sampler {
     double weight;  // e^((logit - largest) / temperature)
   };
 
+  static bool is_likelier(const Candidate& a, const Candidate& b);
+  void cut(std::span<const float> logits, const SamplerOptions& options, std::span<double> weights);
+  std::vector<Candidate>::iterator most_likely(double wanted);
+
+  std::vector<double> weights_;  // [vocab]
   std::vector<Candidate> candidates_;
 };
 
