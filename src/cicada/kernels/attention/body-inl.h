@@ -12,21 +12,45 @@ inline constexpr std::size_t kTileVectors = kKeyTile / 16;
 
 constexpr std::size_t round_up16(std::size_t n) { return (n + 15) / 16 * 16; }
 
-// c[r][16 * i + lane] += sum over t ascending of a[r][t] * b[t * stride + 16 * i + lane], one fma
+// The second factor of a product, sixteen columns at a time: line(t, i) is columns 16 i … 16 i + 15
+// of row t.
+struct FloatRows {  // [rows][stride]
+  const float* data;
+  std::size_t stride;
+  CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
+    return load(data + t * stride + 16 * i);
+  }
+};
+struct CachedKeys {  // 4 sub-tiles [head_dim][16]; row t is dimension t
+  const std::uint16_t* data;
+  std::size_t head_dim;
+  CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
+    return load_f16(data + (i * head_dim + t) * 16);
+  }
+};
+struct CachedValues {  // [64][value_dim], a multiple of 16
+  const std::uint16_t* data;
+  std::size_t value_dim;
+  CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
+    return load_f16(data + t * value_dim + 16 * i);
+  }
+};
+
+// c[r][16 * i + lane] += sum over t ascending of a[r][t] * b.line(t, first + i)[lane], one fma
 // each.
-template <std::size_t kRows, std::size_t kVectors>
-CICADA_INLINE void multiply_add(const float* const (&a)[kRowBlock], std::size_t depth,
-                                const float* b, std::size_t stride, float* const (&c)[kRowBlock]) {
+template <std::size_t kRows, std::size_t kVectors, typename Factor>
+CICADA_INLINE void multiply_add(const float* const (&a)[kRowBlock], std::size_t depth, Factor b,
+                                std::size_t first, float* const (&c)[kRowBlock]) {
   F32x16 acc[kRows][kVectors];
 #pragma GCC unroll 4
   for (std::size_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < kVectors; ++i) acc[r][i] = load(c[r] + 16 * i);
   }
-  for (std::size_t t = 0; t < depth; ++t, b += stride) {
+  for (std::size_t t = 0; t < depth; ++t) {
     F32x16 line[kVectors];
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < kVectors; ++i) line[i] = load(b + 16 * i);
+    for (std::size_t i = 0; i < kVectors; ++i) line[i] = b.line(t, first + i);
 #pragma GCC unroll 4
     for (std::size_t r = 0; r < kRows; ++r) {
       const F32x16 factor = broadcast(a[r][t]);
@@ -42,19 +66,18 @@ CICADA_INLINE void multiply_add(const float* const (&a)[kRowBlock], std::size_t 
 }
 
 // The same over `columns` (a multiple of 16) columns.
-template <std::size_t kRows>
+template <std::size_t kRows, typename Factor>
 CICADA_INLINE void multiply_add_wide(const float* const (&a)[kRowBlock], std::size_t depth,
-                                     const float* b, std::size_t columns,
-                                     float* const (&c)[kRowBlock]) {
+                                     Factor b, std::size_t columns, float* const (&c)[kRowBlock]) {
   std::size_t column = 0;
   float* at[kRowBlock];
   for (; column + 64 <= columns; column += 64) {
     for (std::size_t r = 0; r < kRows; ++r) at[r] = c[r] + column;
-    multiply_add<kRows, 4>(a, depth, b + column, columns, at);
+    multiply_add<kRows, 4>(a, depth, b, column / 16, at);
   }
   for (; column < columns; column += 16) {
     for (std::size_t r = 0; r < kRows; ++r) at[r] = c[r] + column;
-    multiply_add<kRows, 1>(a, depth, b + column, columns, at);
+    multiply_add<kRows, 1>(a, depth, b, column / 16, at);
   }
 }
 
@@ -125,9 +148,9 @@ CICADA_INLINE void weigh(const AttentionRow& row, std::int64_t tile_begin, std::
   row.stats[1] = row.stats[1] + reduce_add(sum);
 }
 
-template <std::size_t kRows>
+template <std::size_t kRows, typename Keys, typename Values>
 CICADA_INLINE void attend_rows(const CachedTiles& cache, std::int64_t tile_begin,
-                               const AttentionRow* rows, const float* keys, const float* values) {
+                               const AttentionRow* rows, Keys keys, Values values) {
   const std::size_t width = round_up16(cache.value_dim);
   alignas(64) float scores[kRowBlock][kKeyTile] = {};
   const float* q[kRowBlock];
@@ -140,10 +163,38 @@ CICADA_INLINE void attend_rows(const CachedTiles& cache, std::int64_t tile_begin
     score_rows[r] = scores[r];
     out[r] = rows[r].out;
   }
-  multiply_add<kRows, kTileVectors>(q, cache.head_dim, keys, kKeyTile, score_rows);
+  multiply_add<kRows, kTileVectors>(q, cache.head_dim, keys, 0, score_rows);
   for (std::size_t r = 0; r < kRows; ++r) weigh(rows[r], tile_begin, width, scores[r]);
   multiply_add_wide<kRows>(weights, kKeyTile, values, width, out);
 }
+
+// All rows over the tile that begins at `begin`.
+template <typename Keys, typename Values>
+CICADA_INLINE void attend_tile(const CachedTiles& cache, std::int64_t begin,
+                               const AttentionRow* rows, std::size_t num_rows, Keys keys,
+                               Values values) {
+  constexpr auto kTile = static_cast<std::int64_t>(kKeyTile);
+  for (std::size_t r = 0; r < num_rows;) {
+    // Rows are in ascending positions, so the first of a block that see nothing here are skipped.
+    if (rows[r].position < begin || rows[r].first_key >= begin + kTile) {
+      ++r;
+      continue;
+    }
+    if (num_rows - r >= kRowBlock) {
+      attend_rows<kRowBlock>(cache, begin, rows + r, keys, values);
+      r += kRowBlock;
+    } else if (num_rows - r >= 2) {
+      attend_rows<2>(cache, begin, rows + r, keys, values);
+      r += 2;
+    } else {
+      attend_rows<1>(cache, begin, rows + r, keys, values);
+      r += 1;
+    }
+  }
+}
+
+// Up to this many rows read the cache as it is; more share a tile that was widened once.
+inline constexpr std::size_t kDirectRows = kRowBlock;
 
 void attend(const CachedTiles& cache, std::int64_t key_begin, std::int64_t key_end,
             const AttentionRow* rows, std::size_t num_rows, float* scratch) {
@@ -160,29 +211,19 @@ void attend(const CachedTiles& cache, std::int64_t key_begin, std::int64_t key_e
   }
   if (first < key_begin) first = key_begin;
   if (last >= key_end) last = key_end - 1;
+  const bool is_direct = num_rows <= kDirectRows && width == cache.value_dim;
   float* keys = scratch;
   float* values = scratch + kKeyTile * cache.head_dim;
   for (std::int64_t begin = first / kTile * kTile; begin <= last; begin += kTile) {
     const auto index = static_cast<std::size_t>(begin / kTile);
+    if (is_direct) {
+      attend_tile(cache, begin, rows, num_rows, CachedKeys{cache.keys(index), cache.head_dim},
+                  CachedValues{cache.values(index), cache.value_dim});
+      continue;
+    }
     widen_keys(cache.keys(index), cache.head_dim, keys);
     widen_values(cache.values(index), cache.value_dim, values);
-    for (std::size_t r = 0; r < num_rows;) {
-      // Rows are in ascending positions, so the first of a block that see nothing here are skipped.
-      if (rows[r].position < begin || rows[r].first_key >= begin + kTile) {
-        ++r;
-        continue;
-      }
-      if (num_rows - r >= kRowBlock) {
-        attend_rows<kRowBlock>(cache, begin, rows + r, keys, values);
-        r += kRowBlock;
-      } else if (num_rows - r >= 2) {
-        attend_rows<2>(cache, begin, rows + r, keys, values);
-        r += 2;
-      } else {
-        attend_rows<1>(cache, begin, rows + r, keys, values);
-        r += 1;
-      }
-    }
+    attend_tile(cache, begin, rows, num_rows, FloatRows{keys, kKeyTile}, FloatRows{values, width});
   }
 }
 
