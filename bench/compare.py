@@ -55,9 +55,11 @@ def machine_limits(path, ours):
         raise engines.BenchError(f"{path}: not the bench.json of an earlier run") from None
 
 
-def workloads_of(args):
+def workloads_of(args, is_first=True):
+    """Several sequences are asked of the first model only: they take long, and a small model shows most."""
     prefill = [engines.Workload("prefill", args.prefill)] if args.prefill else []
-    decode = [engines.Workload("decode", args.decode, count) for count in [1, *args.batches]] if args.decode else []
+    counts = [1, *args.batches] if is_first else [1]
+    decode = [engines.Workload("decode", args.decode, count) for count in counts] if args.decode else []
     return prefill + decode
 
 
@@ -119,7 +121,7 @@ def parse_arguments():
     parser.add_argument("-t", "--threads", type=int, default=2)
     parser.add_argument("-p", "--prefill", type=int, default=512)
     parser.add_argument("-n", "--decode", type=int, default=128)
-    parser.add_argument("--batches", default="", help="also decode this many sequences at once, e.g. 8,16")
+    parser.add_argument("--batches", default="", help="also decode this many sequences of the first model at once, e.g. 8,16")
     parser.add_argument("-r", "--repeats", type=int, default=5)
     parser.add_argument("--limits", metavar="FILE", help="the machine's limits from this earlier bench.json")
     parser.add_argument("--out", default=os.path.join(host.ROOT, "out", "bench"))
@@ -149,7 +151,7 @@ def main():
     for model in args.model:
         result["models"].append({"name": os.path.basename(model).removesuffix(".gguf"), "bytes": os.path.getsize(model),
                                  "workloads": [compare(ours, peers, model, workload, args, limits, watch)
-                                               for workload in workloads_of(args)]})
+                                               for workload in workloads_of(args, model == args.model[0])]})
     result["host"] = watch.report()
     say("")
     print(report.text(result), end="")

@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxSubTile = 1;
 inline constexpr std::size_t kPrefetchBytes = 4096;
 
 CICADA_INLINE void prefetch(const std::uint8_t* p, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 2);
+  for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 3);
 }
 
 // The eight steps of a block as unsigned bytes.
