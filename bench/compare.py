@@ -24,7 +24,7 @@ import report
 def model_path(model):
     """A path, or the name of a model that `cicada pull` fetched."""
     if os.path.exists(model):
-        return model
+        return os.path.abspath(model)
     home = os.environ.get("CICADA_HOME") or os.path.expanduser("~/.cache/cicada")
     path = os.path.join(home, "models", model + ".gguf")
     if os.path.sep in model or not os.path.exists(path):
@@ -136,6 +136,8 @@ def parse_arguments():
     for program in [args.cicada] + [path for _, path in args.peer]:
         if shutil.which(program) is None:
             raise engines.BenchError(f"'{program}' is no program that can be run")
+    args.cicada = os.path.abspath(shutil.which(args.cicada))
+    args.peer = [(name, os.path.abspath(shutil.which(path))) for name, path in args.peer]
     if args.repeats < 1 or args.threads < 1 or min(args.prefill, args.decode, *args.batches, 0) < 0 or not workloads_of(args):
         raise engines.BenchError("-r and -t are at least 1, -p, -n and --batches at least 0 and not all 0")
     return args

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import subprocess
+import tempfile
 
 TIME_LIMIT_S = 1800
 
@@ -24,15 +25,19 @@ class Workload:
         return f"{self.kind} {self.tokens}{many}"
 
 
-def run(command):
+def run(command, with_errors=False):
+    """What a command prints on standard output, or on both."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, errors="replace")
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=TIME_LIMIT_S, errors="replace",
+                              cwd=tempfile.gettempdir(),  # some peers leave a log where they run
+                              stderr=subprocess.STDOUT if with_errors else subprocess.PIPE)
     except OSError as error:
         raise BenchError(f"{command[0]}: {error.strerror}") from None
     except subprocess.TimeoutExpired:
         raise BenchError(f"{shlex.join(command)} took more than {TIME_LIMIT_S} s") from None
     if done.returncode != 0:
-        raise BenchError(f"{shlex.join(command)} ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise BenchError(f"{shlex.join(command)} ended with status {done.returncode}: "
+                         f"{(done.stderr or done.stdout).strip()[-300:]}")
     return done.stdout
 
 
@@ -90,7 +95,7 @@ class Peer:
         # A prompt of one token each, so that the decode is of an empty cache, as with one sequence.
         text = run([self.batched, "-m", model, "-t", str(self.threads), "-c", "16384", "-b", "2048", "-ub", "512",
                     "-npp", "1", "-ntg", str(workload.tokens), "-npl", str(workload.sequences),
-                    *batched_setting(setting)])
+                    *batched_setting(setting)], with_errors=True)  # ik_llama.cpp's table goes to standard error
         return batched_rate(text, workload)
 
 
