@@ -64,7 +64,8 @@ Result<int> chat_loop(const ChatArguments& arguments) {
     }
     CICADA_TRY(output.finish());
   }
-  // At a terminal the refusal was read when it came; a script learns here how the last message went.
+  // At a terminal the refusal was read when it came; a script learns here how the last message
+  // went.
   return is_interactive ? kSuccess : status;
 }
 
