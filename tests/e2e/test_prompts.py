@@ -118,6 +118,9 @@ class NoModels(CliCase):
                 code, out, err = self.run_cli("run", "-m", model, "--raw", "-p", "a", "-n", "3", *sampling)
                 self.assertEqual((code, out.strip()), (1, ""), (number, sampling))
                 self.assertIn("the model's logits are not finite", err)
+            letters = self.path("letters.txt", b"abcdefghijklmnopqrstuvwxyz" * 4)
+            self.refused("perplexity", "-m", model, "-f", letters, "--ctx", "32", "--json", status=1,
+                         part="the model's logits are not finite")
         model = self.path("head.gguf", made_models.chain_with_head(1.0))
         self.assertEqual(self.answer(model, "a", "-n", "3")["completion_tokens"], 3)
 

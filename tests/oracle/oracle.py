@@ -70,7 +70,7 @@ def load_gguf(path, dtype=np.float64):
     arch = get("general.architecture")
     if arch not in ("llama", "qwen2", "gemma3", "cicada-v1"):
         raise ValueError(f"{path}: architecture {arch} is not in the oracle")
-    if get(f"{arch}.rope.scaling.type", "none") != "none":
+    if any(key.startswith((f"{arch}.rope.scaling.", f"{arch}.rope.scale_linear")) for key in reader.fields):
         raise ValueError(f"{path}: RoPE scaling is not in the oracle")
     weights, types = {}, {}
     for tensor in reader.tensors:

@@ -9,6 +9,7 @@
 #include "cicada/cli/answer.h"
 #include "cicada/cli/numbers.h"
 #include "cicada/cli/output.h"
+#include "cicada/engine/sampler.h"
 #include "cicada/json/writer.h"
 #include "cicada/platform/interrupt.h"
 #include "cicada/platform/terminal.h"
@@ -92,7 +93,7 @@ class Scorer {
         if (is_scored) wanted.push_back(targets[i + 1]);
       }
       CICADA_TRY(executor_->run(rows, sequences, {}));
-      score_rows(wanted, score, chunk_sum);
+      CICADA_TRY(score_rows(wanted, score, chunk_sum));
     }
     score.chunk_nll.push_back(chunk_sum / static_cast<double>(input.size() - 1 - first_scored));
     return {};
@@ -105,7 +106,7 @@ class Scorer {
   Scorer(const LoadedModel& loaded, const PerplexityArguments& arguments)
       : loaded_(&loaded), arguments_(&arguments) {}
 
-  void score_rows(const std::vector<TokenId>& wanted, Score& score, double& chunk_sum) {
+  Result<void> score_rows(const std::vector<TokenId>& wanted, Score& score, double& chunk_sum) {
     const std::size_t vocab = loaded_->model->config().vocab;
     for (std::size_t first = 0; first < wanted.size(); first += kHeadRows) {
       const std::size_t count = std::min(kHeadRows, wanted.size() - first);
@@ -118,12 +119,17 @@ class Scorer {
         }
       });
       for (std::size_t i = 0; i < count; ++i) {
+        // Not finite only when the logits are not; then they say which.
+        if (!std::isfinite(nll[i])) {
+          CICADA_TRY(engine::check_logits(std::span(logits_).subspan(i * vocab, vocab)));
+        }
         score.sum += nll[i];
         score.sum_squares += nll[i] * nll[i];
         chunk_sum += nll[i];
         ++score.tokens;
       }
     }
+    return {};
   }
 
   const LoadedModel* loaded_;

@@ -89,15 +89,21 @@ class ConfigWriter {
     CICADA_ASSIGN(const auto base, metadata_.get_f64(prefixed("rope.freq_base")));
     json_.field("rope_theta", static_cast<float>(base.value_or(10000.0)));
     CICADA_ASSIGN(const auto type, metadata_.get_string(prefixed("rope.scaling.type")));
-    if (!type || *type == "none") return {};
-    if (*type != "linear") {
+    if (type == "none") return {};
+    if (type && *type != "linear") {
       return fail(Code::kUnsupported,
                   "key {}: {} cannot be written as config.json; supported: none linear",
                   prefixed("rope.scaling.type"), quote(*type));
     }
-    CICADA_ASSIGN(const auto factor, metadata_.get_f64(prefixed("rope.scaling.factor")));
+    // Without a type scaling is linear; the key has an older name; 0 means none (formats/gguf.md).
+    CICADA_ASSIGN(auto factor, metadata_.get_f64(prefixed("rope.scaling.factor")));
+    if (!factor) {
+      CICADA_ASSIGN(factor, metadata_.get_f64(prefixed("rope.scale_linear")));
+    }
+    const double scale = factor.value_or(1.0);
+    if (scale == 0.0 || scale == 1.0) return {};
     json_.key("rope_scaling").begin_object();
-    json_.field("rope_type", "linear").field("factor", static_cast<float>(factor.value_or(1.0)));
+    json_.field("rope_type", "linear").field("factor", static_cast<float>(scale));
     json_.end_object();
     return {};
   }

@@ -158,6 +158,26 @@ TEST(HfConfig, FaultsAreNamed) {
                   "partial_rotary_factor: 0.5"));
 }
 
+// As the model reads GGUF (model/config_reader.cc): linear without a type, an older key, 0 for
+// none.
+TEST(HfConfig, EveryFormOfLinearScalingIsWritten) {
+  const auto scaling_of = [](const std::vector<std::pair<std::string, MetaValue>>& keys) {
+    Metadata metadata = read_hf_config(kSmallConfig)->metadata;
+    for (const auto& [key, value] : keys) metadata.set("llama.rope." + key, value);
+    HfConfigFacts facts;
+    facts.vocab_size = 4;
+    const auto after = read_hf_config(*write_hf_config(metadata, facts));
+    return after->metadata.get_f64("llama.rope.scaling.factor").value();
+  };
+  const MetaValue four{MetaType::kF32, 4.0};
+  const MetaValue none{MetaType::kString, std::string_view("none")};
+  EXPECT_EQ(scaling_of({{"scaling.factor", four}}), 4.0);
+  EXPECT_EQ(scaling_of({{"scale_linear", four}}), 4.0);
+  EXPECT_EQ(scaling_of({{"scaling.factor", four}, {"scaling.type", none}}), std::nullopt);
+  EXPECT_EQ(scaling_of({{"scaling.factor", {MetaType::kF32, 0.0}}}), std::nullopt);
+  EXPECT_EQ(scaling_of({}), std::nullopt);
+}
+
 TEST(HfConfig, WhatIsWrittenReadsBackTheSame) {
   for (const std::string& text :
        {std::string(kSmallConfig),
