@@ -33,6 +33,9 @@ TEST(ThreadPool, WritesBeforeABarrierAreSeenAfterIt) {
 }
 
 TEST(ThreadPoolDeathTest, WorksWithTheThreadsThatTheSystemGives) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs address space without limit";
+#endif
   // In a process of its own: too little address space for sixty more stacks.
   EXPECT_EXIT(
       {
