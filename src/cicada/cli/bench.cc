@@ -223,8 +223,10 @@ struct BenchReport {
   double tops = 0.0;      // of the layers' products, while prefilling
   std::optional<MachineLimits> machine;
 
-  double read_share() const { return gb_per_s / machine->read_gb_per_s(decode_bytes); }
-  double int8_share() const { return tops / machine->int8_tops.all; }
+  double read_share(const MachineLimits& limits) const {
+    return gb_per_s / limits.read_gb_per_s(decode_bytes);
+  }
+  double int8_share(const MachineLimits& limits) const { return tops / limits.int8_tops.all; }
 };
 
 BenchReport describe(const BenchResult& rates, const LoadedModel& loaded, std::uint32_t batch) {
@@ -257,7 +259,8 @@ std::string to_json(const BenchReport& report, const LoadedModel& loaded) {
       .field("isa", platform::name(loaded.model->level()))
       .field("numerics_id", loaded.model->numerics_id());
   if (report.machine) {
-    writer.field("read_share", report.read_share()).field("int8_share", report.int8_share());
+    writer.field("read_share", report.read_share(*report.machine))
+        .field("int8_share", report.int8_share(*report.machine));
     writer.key("machine");
     write_json(*report.machine, writer);
   }
@@ -283,7 +286,7 @@ std::string to_text(const BenchReport& report, const LoadedModel& loaded,
   if (!report.machine) return text;
   text += fmt::format(
       "prefill {:.0f} % of the peak of 8-bit products, decode {:.0f} % of what can be read\n",
-      100 * report.int8_share(), 100 * report.read_share());
+      100 * report.int8_share(*report.machine), 100 * report.read_share(*report.machine));
   return text + to_text(*report.machine);
 }
 

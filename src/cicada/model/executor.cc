@@ -311,7 +311,8 @@ void Executor::keep_wanted(std::size_t worker) {
   if (worker != 0) return;
   for (std::size_t i = 0; i < wanting_.size(); ++i) {
     if (wanting_[i] == i) continue;
-    std::memcpy(workspace_.x + i * config_.hidden, workspace_.x + wanting_[i] * config_.hidden,
+    std::memcpy(workspace_.x + i * config_.hidden,
+                workspace_.x + std::size_t{wanting_[i]} * config_.hidden,
                 config_.hidden * sizeof(float));
   }
 }
