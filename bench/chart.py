@@ -6,18 +6,23 @@ SCALE = WIDTH - LEFT - 150
 COLOURS = ["#1b7f5c", "#8a8f98", "#c28f2c", "#7a6fb0"]
 
 
+def number(value):
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+
 def _text(x, y, words, size=12, anchor="start", colour="#222", weight="normal"):
     return (f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" text-anchor="{anchor}" fill="{colour}" '
             f'font-weight="{weight}">{escape(words)}</text>')
 
 
-def _bar(y, share, summary, top, colour, label):
+def _bar(y, summary, top, colour, label):
     def x(value):
-        return LEFT + SCALE * min(1.0, value / top)
-    return [f'<rect x="{LEFT}" y="{y}" width="{max(1.0, SCALE * share):.1f}" height="{BAR - 2}" fill="{colour}"/>',
+        return LEFT + SCALE * value / top
+    width = max(1.0, x(summary["median"]) - LEFT)
+    return [f'<rect x="{LEFT}" y="{y}" width="{width:.1f}" height="{BAR - 2}" fill="{colour}"/>',
             f'<line x1="{x(summary["min"]):.1f}" x2="{x(summary["max"]):.1f}" y1="{y + BAR / 2 - 1}" y2="{y + BAR / 2 - 1}" '
             f'stroke="#000" stroke-width="1.5"/>',
-            _text(LEFT + max(SCALE * share, SCALE * summary["max"] / top) + 6, y + BAR - 4, label, 11)]
+            _text(x(summary["max"]) + 6, y + BAR - 4, label, 11)]
 
 
 def _workload(y, workload):
@@ -27,10 +32,10 @@ def _workload(y, workload):
     parts = [_text(LEFT - 10, y + BAR - 4, workload["name"], 12, "end")]
     start = y
     for index, (name, speed, ratio) in enumerate(rows):
-        label = f"{speed['median']:.0f} {name}" if speed["median"] >= 100 else f"{speed['median']:.1f} {name}"
+        label = f"{number(speed['median'])} {name}"
         if ratio is not None:
             label += f" (ours {ratio:.1f} ×)"
-        parts += _bar(y, speed["median"] / top, speed, top, COLOURS[index % len(COLOURS)], label)
+        parts += _bar(y, speed, top, COLOURS[index % len(COLOURS)], label)
         y += BAR
     x = LEFT + SCALE * workload["limit"] / top
     parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{start - 3}" y2="{y}" stroke="#b03030" stroke-dasharray="3 2"/>')

@@ -4,16 +4,17 @@ import re
 from html import escape
 
 import chart
+from chart import number
 
 BEGIN, END = "<!-- speed:begin -->", "<!-- speed:end -->"
 
 
-def number(value):
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
-
-
 def spread(summary):
     return f"{number(summary['median'])} ({number(summary['min'])} to {number(summary['max'])})"
+
+
+def tried(peer):
+    return ", ".join(f"{setting}: {number(speed)}" for setting, speed in peer["tried"].items())
 
 
 def circumstances(result):
@@ -43,9 +44,8 @@ def text(result):
             lines.append(f"  {workload['name']:<26} ours {spread(workload['ours']):<28} {100 * workload['share_of_limit']:.0f} % of "
                          f"the limit {number(workload['limit'])}; peak memory {workload['rss_bytes'] / 1e6:.0f} MB")
             for peer in workload["peers"]:
-                tried = ", ".join(f"{setting}: {number(speed)}" for setting, speed in peer["tried"].items())
                 lines.append(f"  {'':<26} {peer['name']} {spread(peer['speed'])} with '{peer['setting']}', ours "
-                             f"{peer['ratio']['median']:.2f} x ({peer['ratio']['min']:.2f} to {peer['ratio']['max']:.2f}); tried {tried}")
+                             f"{peer['ratio']['median']:.2f} x ({peer['ratio']['min']:.2f} to {peer['ratio']['max']:.2f}); tried {tried(peer)}")
     return "\n".join(lines) + "\n"
 
 
@@ -71,10 +71,9 @@ def html(result):
                          f"{100 * workload['share_of_limit']:.0f} % of {number(workload['limit'])}",
                          f"{workload['gb_per_s']:.1f} GB/s, {workload['prefill_tops']:.2f} TOPS, {workload['rss_bytes'] / 1e6:.0f} MB"])
             for peer in workload["peers"]:
-                tried = ", ".join(f"{setting}: {number(speed)}" for setting, speed in peer["tried"].items())
                 rows.append(["", "", peer["name"], spread(peer["speed"]),
                              f"{peer['ratio']['median']:.2f} ({peer['ratio']['min']:.2f} to {peer['ratio']['max']:.2f})", "",
-                             f"build {peer['build']}, '{peer['setting']}'; tried {tried}"])
+                             f"build {peer['build']}, '{peer['setting']}'; tried {tried(peer)}"])
     head = ["model", "work", "engine", "tokens/s (least to greatest)", "ours ÷ theirs", "of the limit", "notes"]
     table = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
     return (f"<!doctype html>\n<meta charset='utf-8'>\n<title>Cicada: speed beside its peers</title>\n<style>body{{font:14px sans-serif;"

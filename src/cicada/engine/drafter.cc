@@ -64,15 +64,15 @@ std::size_t DraftLength::choose() const {
   double best_rate = 1.0 / seconds_[0];
   double expected = 1.0;  // tokens of the step
   double chance = 1.0;    // that all guesses so far are right
+  double slowest = 0.0;   // of the steps that were run, up to this length
   for (std::size_t drafted = 1; drafted <= kMost; ++drafted) {
     chance *= right_;
     expected += chance;
     // A length that was never run costs at least what a shorter one was seen to.
-    double seconds = seconds_[0] * (1.0 + kFirstCost * static_cast<double>(drafted));
-    for (std::size_t n = drafted; n > 0 && seconds_[drafted] == 0.0; --n) {
-      seconds = std::max(seconds, seconds_[n]);
-    }
-    if (seconds_[drafted] != 0.0) seconds = seconds_[drafted];
+    slowest = std::max(slowest, seconds_[drafted]);
+    const double assumed = seconds_[0] * (1.0 + kFirstCost * static_cast<double>(drafted));
+    const double seconds =
+        seconds_[drafted] != 0.0 ? seconds_[drafted] : std::max(assumed, slowest);
     if (expected / seconds <= best_rate) continue;
     best = drafted;
     best_rate = expected / seconds;

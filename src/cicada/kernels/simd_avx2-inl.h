@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cicada/kernels/simd_inline.h"
+#include "cicada/kernels/simd_reduce-inl.h"
 #include "cicada/tensor/half.h"
 
 namespace cicada::kernels {
@@ -140,33 +141,16 @@ CICADA_INLINE void store_i8(std::int8_t* p, I32x16 a) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<std::int8_t>(lanes[i]);
 }
 
-// The eight lanes of a half, folded in the tree of simd-inl.h.
-CICADA_INLINE float reduce_add8(__m256 a) {
-  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
-}
-CICADA_INLINE float reduce_max8(__m256 a) {
-  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
-}
 CICADA_INLINE float reduce_add(F32x16 a) { return reduce_add8(_mm256_add_ps(a.lo, a.hi)); }
 CICADA_INLINE float reduce_max(F32x16 a) { return reduce_max8(_mm256_max_ps(a.lo, a.hi)); }
 // Sum of sixteen lanes; the caller knows that it fits.
 CICADA_INLINE std::int32_t reduce_add(I32x16 a) {
   const __m256i eight = _mm256_add_epi32(a.lo, a.hi);
-  const __m128i four =
-      _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
-  const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
-  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
+  return reduce8(eight, [](__m128i x, __m128i y) { return _mm_add_epi32(x, y); });
 }
 CICADA_INLINE std::int32_t reduce_max(I32x16 a) {
   const __m256i eight = _mm256_max_epi32(a.lo, a.hi);
-  const __m128i four =
-      _mm_max_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
-  const __m128i two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four));
-  return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1)));
+  return reduce8(eight, [](__m128i x, __m128i y) { return _mm_max_epi32(x, y); });
 }
 CICADA_INLINE I32x16 max(I32x16 a, I32x16 b) {
   return {_mm256_max_epi32(a.lo, b.lo), _mm256_max_epi32(a.hi, b.hi)};

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "cicada/kernels/simd_inline.h"
+#include "cicada/kernels/simd_reduce-inl.h"
 #include "cicada/tensor/half.h"
 
 namespace cicada::kernels {
@@ -99,16 +100,10 @@ CICADA_INLINE I32x16 load_i32(const std::int32_t* p) { return {_mm512_loadu_si51
 CICADA_INLINE void store_i32(std::int32_t* p, I32x16 a) { _mm512_storeu_si512(p, a.v); }
 
 CICADA_INLINE float reduce_add(F32x16 a) {
-  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
-  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  return reduce_add8(_mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1)));
 }
 CICADA_INLINE float reduce_max(F32x16 a) {
-  const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
-  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+  return reduce_max8(_mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1)));
 }
 // Sum of sixteen lanes; the caller knows that it fits.
 CICADA_INLINE std::int32_t reduce_add(I32x16 a) { return _mm512_reduce_add_epi32(a.v); }
