@@ -78,13 +78,11 @@ def best_setting(peer, model, workload):
 
 
 def limit_of(workload, data, limits):
-    """Tokens per second that the machine allows: weights and keys read once a step for decode of one sequence, the peak of
-    8-bit products for everything else."""
+    """Tokens per second that the machine allows: weights and keys read once a step for decode of one sequence, at the speed of
+    reading that same run measured; the peak of 8-bit products for everything else."""
     if workload.kind == "decode" and workload.sequences == 1:
         bytes_a_token = data["decode_weight_bytes"] + data["kv_bytes_per_token"] * workload.tokens / 2
-        speed = next((read["gb_per_s"]["all"] for read in limits["read"] if read["bytes"] >= bytes_a_token),
-                     limits["read"][-1]["gb_per_s"]["all"])
-        return speed * 1e9 / bytes_a_token
+        return max(1.0, data["read_gb_per_s"]["median"] * 1e9 / max(1, bytes_a_token))  # a model may be next to nothing
     ops = data["prefill_ops_per_token"] if workload.kind == "prefill" else data["decode_ops_per_token"]
     return limits["int8_tops"]["all"] * 1e12 / max(1, ops)  # a model may be all zeros
 
@@ -92,17 +90,18 @@ def limit_of(workload, data, limits):
 def compare(ours, peers, model, workload, args, limits, watch):
     say(f"{os.path.basename(model)}, {workload.name}: trying settings")
     chosen = {peer: best_setting(peer, model, workload) for peer in peers}
-    own, data, runs = [], None, {peer: [] for peer in peers}
+    own, data, runs, own_limits = [], None, {peer: [] for peer in peers}, []
     for turn in range(args.repeats):
         say(f"{os.path.basename(model)}, {workload.name}: turn {turn + 1} of {args.repeats}")
         speed, data = ours.measure(model, workload)
         own.append(speed)
+        own_limits.append(limit_of(workload, data, limits))
         for peer in peers:
             runs[peer].append(peer.measure(model, workload, chosen[peer][0]))
         watch.look()
-    limit = limit_of(workload, data, limits)
     result = {"name": workload.name, "kind": workload.kind, "tokens": workload.tokens, "sequences": workload.sequences,
-              "ours": summary(own), "limit": limit, "share_of_limit": statistics.median(own) / limit,
+              "ours": summary(own), "limit": statistics.median(own_limits),
+              "share_of_limit": statistics.median(speed / limit for speed, limit in zip(own, own_limits)),
               "gb_per_s": data["gb_per_s"], "prefill_tops": data["prefill_tops"], "rss_bytes": data["rss_bytes"],
               "isa": data["isa"], "numerics_id": data["numerics_id"], "peers": []}
     for peer in peers:

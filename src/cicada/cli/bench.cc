@@ -141,6 +141,8 @@ class Bench {
 struct BenchResult {
   Rate prefill;
   Rate decode;
+  Rate read;                // GB/s in which the weights are read, measured after each decode
+  double read_share = 0.0;  // of that, what decode reached; median of the repetitions
 };
 
 // Weights that a step of decode reads.
@@ -168,6 +170,11 @@ ProductOps product_ops(const model::Plan& plan) {
   return ops;
 }
 
+// GB of weights per second that steps of decode read.
+double weight_speed(const model::Plan& plan, double tokens_per_second, std::uint32_t batch) {
+  return tokens_per_second / batch * static_cast<double>(decode_bytes(plan)) / 1e9;
+}
+
 Result<BenchResult> measure(const LoadedModel& loaded, const BenchArguments& arguments) {
   CICADA_ASSIGN(Bench bench, Bench::create(loaded, arguments));
   if (arguments.depth > 0) {
@@ -177,6 +184,8 @@ Result<BenchResult> measure(const LoadedModel& loaded, const BenchArguments& arg
   }
   std::vector<double> prefill;
   std::vector<double> decode;
+  std::vector<double> reads;
+  std::vector<double> shares;
   platform::Progress progress(STDERR_FILENO);
   for (std::uint32_t r = 0; r <= arguments.repeats; ++r) {
     if (platform::interrupted()) return fail(Code::kCancelled, "stopped");
@@ -194,13 +203,18 @@ Result<BenchResult> measure(const LoadedModel& loaded, const BenchArguments& arg
       CICADA_ASSIGN(const double rate, Bench::timed(steps * arguments.batch, [&] {
                       return bench.decode(arguments.depth, steps);
                     }));
-      if (r > 0) decode.push_back(rate);
+      if (r == 0) continue;
+      decode.push_back(rate);
+      reads.push_back(
+          read_gb_per_s(*loaded.pool, loaded.model->level(), loaded.model->weights().packed()));
+      if (reads.back() == 0.0) continue;  // a model of next to nothing
+      shares.push_back(weight_speed(loaded.model->plan(), rate, arguments.batch) / reads.back());
     }
   }
-  BenchResult result;
-  result.prefill = summarize(std::move(prefill));
-  result.decode = summarize(std::move(decode));
-  return result;
+  return BenchResult{.prefill = summarize(std::move(prefill)),
+                     .decode = summarize(std::move(decode)),
+                     .read = summarize(std::move(reads)),
+                     .read_share = summarize(std::move(shares)).median};
 }
 
 void write_rate(json::Writer& writer, std::string_view name, const Rate& rate) {
@@ -223,23 +237,18 @@ struct BenchReport {
   double tops = 0.0;      // of the layers' products, while prefilling
   std::optional<MachineLimits> machine;
 
-  double read_share(const MachineLimits& limits) const {
-    return gb_per_s / limits.read_gb_per_s(decode_bytes);
-  }
   double int8_share(const MachineLimits& limits) const { return tops / limits.int8_tops.all; }
 };
 
 BenchReport describe(const BenchResult& rates, const LoadedModel& loaded, std::uint32_t batch) {
   const model::Plan& plan = loaded.model->plan();
-  const double steps_per_second = rates.decode.median / batch;
-  const std::uint64_t bytes = decode_bytes(plan);
   const ProductOps ops = product_ops(plan);
   return {.rates = rates,
           .rss_bytes = platform::peak_resident_bytes(),
           .kv_bytes_per_token = loaded.model->kv_shape().bytes_per_token(),
-          .decode_bytes = bytes,
+          .decode_bytes = decode_bytes(plan),
           .ops = ops,
-          .gb_per_s = steps_per_second * static_cast<double>(bytes) / 1e9,
+          .gb_per_s = weight_speed(plan, rates.decode.median, batch),
           .tops = rates.prefill.median * static_cast<double>(ops.layers) / 1e12};
 }
 
@@ -248,9 +257,11 @@ std::string to_json(const BenchReport& report, const LoadedModel& loaded) {
   writer.begin_object();
   write_rate(writer, "prefill", report.rates.prefill);
   write_rate(writer, "decode", report.rates.decode);
+  write_rate(writer, "read_gb_per_s", report.rates.read);
   writer.field("rss_bytes", report.rss_bytes)
       .field("kv_bytes_per_token", report.kv_bytes_per_token)
       .field("gb_per_s", report.gb_per_s)
+      .field("read_share", report.rates.read_share)
       .field("decode_weight_bytes", report.decode_bytes)
       .field("prefill_ops_per_token", report.ops.layers)
       .field("decode_ops_per_token", report.ops.all)
@@ -259,8 +270,7 @@ std::string to_json(const BenchReport& report, const LoadedModel& loaded) {
       .field("isa", platform::name(loaded.model->level()))
       .field("numerics_id", loaded.model->numerics_id());
   if (report.machine) {
-    writer.field("read_share", report.read_share(*report.machine))
-        .field("int8_share", report.int8_share(*report.machine));
+    writer.field("int8_share", report.int8_share(*report.machine));
     writer.key("machine");
     write_json(*report.machine, writer);
   }
@@ -280,13 +290,14 @@ std::string to_text(const BenchReport& report, const LoadedModel& loaded,
   if (arguments.prefill > 0) add_line("prefill", arguments.prefill, report.rates.prefill);
   if (arguments.decode > 0) {
     add_line("decode", arguments.decode, report.rates.decode);
-    text += fmt::format("decode reads {} of weights a step: {:.1f} GB/s\n",
-                        platform::format_bytes(report.decode_bytes), report.gb_per_s);
+    text += fmt::format(
+        "decode reads {} of weights a step: {:.1f} GB/s, {:.0f} % of the {:.1f} GB/s of reading\n",
+        platform::format_bytes(report.decode_bytes), report.gb_per_s, 100 * report.rates.read_share,
+        report.rates.read.median);
   }
   if (!report.machine) return text;
-  text += fmt::format(
-      "prefill {:.0f} % of the peak of 8-bit products, decode {:.0f} % of what can be read\n",
-      100 * report.int8_share(*report.machine), 100 * report.read_share(*report.machine));
+  text += fmt::format("prefill {:.0f} % of the peak of 8-bit products\n",
+                      100 * report.int8_share(*report.machine));
   return text + to_text(*report.machine);
 }
 
@@ -296,7 +307,7 @@ Result<int> run_bench_of_machine(const BenchArguments& arguments) {
   }
   CICADA_ASSIGN(const platform::IsaLevel level, kernel_level());
   const auto pool = make_pool(arguments.model);
-  CICADA_ASSIGN(const MachineLimits limits, measure_machine(*pool, level, 0));
+  CICADA_ASSIGN(const MachineLimits limits, measure_machine(*pool, level));
   json::Writer writer;
   writer.begin_object().key("machine");
   write_json(limits, writer);
@@ -314,8 +325,7 @@ Result<int> run_bench(const BenchArguments& arguments) {
   CICADA_ASSIGN(const BenchResult rates, measure(loaded, arguments));
   BenchReport report = describe(rates, loaded, arguments.batch);
   if (arguments.machine) {
-    CICADA_ASSIGN(report.machine,
-                  measure_machine(*loaded.pool, loaded.model->level(), report.decode_bytes));
+    CICADA_ASSIGN(report.machine, measure_machine(*loaded.pool, loaded.model->level()));
   }
   Output output;
   output.write(arguments.json ? to_json(report, loaded) : to_text(report, loaded, arguments));

@@ -20,9 +20,9 @@ using platform::ThreadPool;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kWorkingSets[] = {1 * kMiB,  4 * kMiB,   16 * kMiB,  64 * kMiB,
                                           96 * kMiB, 256 * kMiB, 512 * kMiB, 1024 * kMiB};
-constexpr std::uint64_t kUnitBytes = 4096;  // working sets and shares of threads are whole ones
-constexpr int kRepeats = 4;                 // the best counts: a limit, not a typical value
-constexpr double kRepeatSeconds = 0.04;     // at least
+constexpr std::uint64_t kUnitBytes = 256;  // what is read, and shares of threads, are whole ones
+constexpr int kRepeats = 4;                // the best counts: a limit, not a typical value
+constexpr double kRepeatSeconds = 0.04;    // at least
 
 // Keeps the compiler from leaving work out whose result nobody reads.
 std::atomic<std::uint32_t>& unread_results() {
@@ -55,19 +55,25 @@ double best_rate(ThreadPool& pool, std::size_t workers, double units, const Work
   return best;
 }
 
-// Bytes per second when `workers` workers read their shares of the first `bytes` of memory.
-double read_rate(ThreadPool& pool, std::size_t workers, const tensor::Buffer& memory,
-                 std::uint64_t bytes, const kernels::MachineKernels& kernels) {
-  const auto read_share = [&](std::size_t worker, std::uint64_t rounds) {
-    const platform::Range share = platform::partition(bytes / kUnitBytes, worker, workers);
-    const std::byte* const begin = memory.data() + share.begin * kUnitBytes;
-    std::uint32_t sum = 0;
-    for (std::uint64_t round = 0; round < rounds; ++round) {
-      sum += kernels.read(begin, (share.end - share.begin) * kUnitBytes);
-    }
-    return sum;
-  };
-  return best_rate(pool, workers, static_cast<double>(bytes), read_share);
+// Reads a worker's share of `memory`, `rounds` times.
+std::uint32_t read_share(std::span<const std::byte> memory, std::size_t worker, std::size_t workers,
+                         std::uint64_t rounds, const kernels::MachineKernels& kernels) {
+  const platform::Range share = platform::partition(memory.size() / kUnitBytes, worker, workers);
+  const std::byte* const begin = memory.data() + share.begin * kUnitBytes;
+  std::uint32_t sum = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    sum += kernels.read(begin, (share.end - share.begin) * kUnitBytes);
+  }
+  return sum;
+}
+
+// Bytes per second when `workers` workers read their shares of `memory`.
+double read_rate(ThreadPool& pool, std::size_t workers, std::span<const std::byte> memory,
+                 const kernels::MachineKernels& kernels) {
+  return best_rate(pool, workers, static_cast<double>(memory.size()),
+                   [&](std::size_t worker, std::uint64_t rounds) {
+                     return read_share(memory, worker, workers, rounds, kernels);
+                   });
 }
 
 double int8_rate(ThreadPool& pool, std::size_t workers, const kernels::MachineKernels& kernels) {
@@ -91,7 +97,7 @@ double barrier_seconds(ThreadPool& pool) {
   return rate > 0.0 ? 1.0 / rate : 0.0;
 }
 
-// Every page belongs to the machine's memory near its reader from here on.
+// Every page is the machine's memory near its reader from here on.
 void touch(ThreadPool& pool, tensor::Buffer& memory) {
   pool.run([&](std::size_t worker) {
     const platform::Range share =
@@ -108,27 +114,34 @@ void write_pair(json::Writer& writer, std::string_view name, const OneAndAll& pa
 
 }  // namespace
 
-double MachineLimits::read_gb_per_s(std::uint64_t bytes) const {
-  for (const ReadSpeed& read : reads) {
-    if (read.bytes >= bytes) return read.gb_per_s.all;
+double read_gb_per_s(ThreadPool& pool, platform::IsaLevel level,
+                     std::span<const std::byte> memory) {
+  constexpr double kSeconds = 0.05;
+  const kernels::MachineKernels& kernels = kernels::machine_kernels(level);
+  const auto start = std::chrono::steady_clock::now();
+  double seconds = 0.0;
+  double bytes = 0.0;
+  while (seconds < kSeconds) {
+    pool.run([&](std::size_t worker) {
+      unread_results().fetch_add(read_share(memory, worker, pool.size(), 1, kernels));
+    });
+    bytes += static_cast<double>(memory.size() / kUnitBytes * kUnitBytes);
+    seconds = seconds_since(start);
   }
-  return reads.empty() ? 0.0 : reads.back().gb_per_s.all;
+  return bytes / seconds / 1e9;
 }
 
-Result<MachineLimits> measure_machine(ThreadPool& pool, platform::IsaLevel level,
-                                      std::uint64_t also_bytes) {
+Result<MachineLimits> measure_machine(ThreadPool& pool, platform::IsaLevel level) {
   const kernels::MachineKernels& kernels = kernels::machine_kernels(level);
   MachineLimits limits{.threads = pool.size(), .level = level};
-  std::vector<std::uint64_t> sizes(std::begin(kWorkingSets), std::end(kWorkingSets));
-  if (also_bytes != 0) sizes.push_back((also_bytes + kUnitBytes - 1) / kUnitBytes * kUnitBytes);
-  std::sort(sizes.begin(), sizes.end());
-  CICADA_ASSIGN(tensor::Buffer memory, tensor::Buffer::create(sizes.back()));
+  CICADA_ASSIGN(tensor::Buffer memory, tensor::Buffer::create(*std::rbegin(kWorkingSets)));
   touch(pool, memory);
   platform::Progress progress(STDERR_FILENO);
-  for (const std::uint64_t bytes : sizes) {
+  for (const std::uint64_t bytes : kWorkingSets) {
     progress.update(fmt::format("reading {}", platform::format_bytes(bytes)));
-    const double one = read_rate(pool, 1, memory, bytes, kernels);
-    const double all = read_rate(pool, pool.size(), memory, bytes, kernels);
+    const std::span<const std::byte> set{memory.data(), bytes};
+    const double one = read_rate(pool, 1, set, kernels);
+    const double all = read_rate(pool, pool.size(), set, kernels);
     limits.reads.push_back({.bytes = bytes, .gb_per_s = {.one = one / 1e9, .all = all / 1e9}});
   }
   progress.update("multiplying");

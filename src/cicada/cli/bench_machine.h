@@ -1,7 +1,9 @@
 // What this machine allows at most: `cicada bench --machine`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,16 +31,15 @@ struct MachineLimits {
   std::vector<ReadSpeed> reads;  // working sets ascending
   OneAndAll int8_tops;           // 10^12 multiplications and additions a second
   double barrier_ns = 0.0;       // from the first to come to the last to go
-
-  // Read speed of all threads for a working set: of the smallest measured one that holds it, or of
-  // the largest.
-  double read_gb_per_s(std::uint64_t bytes) const;
 };
 
-// Takes some seconds; nothing else should run. `also_bytes`: one more working set; 0: none.
-// Errors: kOutOfMemory; kCancelled.
-Result<MachineLimits> measure_machine(platform::ThreadPool& pool, platform::IsaLevel level,
-                                      std::uint64_t also_bytes);
+// Takes some seconds; nothing else should run. Errors: kOutOfMemory; kCancelled.
+Result<MachineLimits> measure_machine(platform::ThreadPool& pool, platform::IsaLevel level);
+
+// 10^9 bytes a second in which all threads read `memory` in order, over and over for a twentieth of
+// a second; the mean of that time, not the best. What is left over of 256 bytes is not read.
+double read_gb_per_s(platform::ThreadPool& pool, platform::IsaLevel level,
+                     std::span<const std::byte> memory);
 
 // The value of the JSON field "machine".
 void write_json(const MachineLimits& limits, json::Writer& writer);

@@ -176,10 +176,16 @@ CICADA_INLINE U8x64 two_bits(U8x64 a) {
   return {_mm256_and_si256(_mm256_srli_epi16(a.lo, kBit), mask),
           _mm256_and_si256(_mm256_srli_epi16(a.hi, kBit), mask)};
 }
-template <int kBits>
-CICADA_INLINE U8x64 or_shifted(U8x64 a, U8x64 b) {
-  return {_mm256_or_si256(a.lo, _mm256_slli_epi16(b.lo, kBits)),
-          _mm256_or_si256(a.hi, _mm256_slli_epi16(b.hi, kBits))};
+template <int kFrom, int kTo>
+CICADA_INLINE __m256i or_two_bits32(__m256i a, __m256i b) {
+  __m256i moved = b;
+  if constexpr (kFrom > kTo) moved = _mm256_srli_epi16(b, kFrom - kTo);
+  if constexpr (kFrom < kTo) moved = _mm256_slli_epi16(b, kTo - kFrom);
+  return _mm256_or_si256(a, _mm256_and_si256(moved, _mm256_set1_epi8(3 << kTo)));
+}
+template <int kFrom, int kTo>
+CICADA_INLINE U8x64 or_two_bits(U8x64 a, U8x64 b) {
+  return {or_two_bits32<kFrom, kTo>(a.lo, b.lo), or_two_bits32<kFrom, kTo>(a.hi, b.hi)};
 }
 CICADA_INLINE __m256i add_where32(__m256i a, const std::uint8_t* p, char value) {
   std::int32_t mask = 0;

@@ -122,10 +122,14 @@ template <int kBit>
 CICADA_INLINE U8x64 two_bits(U8x64 a) {
   return {_mm512_and_si512(kBit == 0 ? a.v : _mm512_srli_epi16(a.v, kBit), _mm512_set1_epi8(3))};
 }
-// a | b << kBits, where no bits collide or leave their byte.
-template <int kBits>
-CICADA_INLINE U8x64 or_shifted(U8x64 a, U8x64 b) {
-  return {_mm512_or_si512(a.v, _mm512_slli_epi16(b.v, kBits))};
+// a | (two bits of each byte of b from kFrom on) << kTo.
+template <int kFrom, int kTo>
+CICADA_INLINE U8x64 or_two_bits(U8x64 a, U8x64 b) {
+  constexpr int kOr = 0xF8;  // of the first and (the second and the third)
+  __m512i moved = b.v;
+  if constexpr (kFrom > kTo) moved = _mm512_srli_epi16(b.v, kFrom - kTo);
+  if constexpr (kFrom < kTo) moved = _mm512_slli_epi16(b.v, kTo - kFrom);
+  return {_mm512_ternarylogic_epi32(a.v, moved, _mm512_set1_epi8(3 << kTo), kOr)};
 }
 // Adds `value` to the bytes whose bit in the 64-bit mask at p is set.
 CICADA_INLINE U8x64 add_where(U8x64 a, const std::uint8_t* p, char value) {

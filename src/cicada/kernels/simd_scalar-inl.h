@@ -217,9 +217,9 @@ template <int kBit>
 CICADA_INLINE U8x64 two_bits(U8x64 a) {
   return map(a, [](int, int x) { return (x >> kBit) & 3; });
 }
-template <int kBits>
-CICADA_INLINE U8x64 or_shifted(U8x64 a, U8x64 b) {
-  return map(a, [&b](int i, int x) { return x | b.v[i] << kBits; });
+template <int kFrom, int kTo>
+CICADA_INLINE U8x64 or_two_bits(U8x64 a, U8x64 b) {
+  return map(a, [&b](int i, int x) { return x | ((b.v[i] >> kFrom) & 3) << kTo; });
 }
 CICADA_INLINE U8x64 add_where(U8x64 a, const std::uint8_t* p, char value) {
   return map(a, [p, value](int i, int x) { return x + ((p[i / 8] >> (i % 8)) & 1) * value; });

@@ -14,6 +14,9 @@ namespace {
 using platform::partition;
 using platform::Range;
 
+// The most groups of 16 weight rows that a worker takes at once.
+constexpr std::size_t kGroupsTaken = 4;
+
 // The part of [begin, begin + count) that lies in `range`, relative to begin.
 Range intersect(Range range, std::size_t begin, std::size_t count) {
   const std::size_t low = std::clamp(range.begin, begin, begin + count) - begin;
@@ -38,7 +41,8 @@ Executor::Executor(const Model& model, platform::ThreadPool& pool, Workspace wor
       matmul_(kernels::matmul_kernels(model.level())),
       row_kernels_(kernels::row_kernels(model.level())),
       attention_(kernels::attention_kernels(model.level())),
-      workspace_(std::move(workspace)) {
+      workspace_(std::move(workspace)),
+      work_(pool.size()) {
   rows_.reserve(limits().max_rows);
   row_span_.reserve(limits().max_rows);
   wanting_.reserve(limits().max_rows);
@@ -250,60 +254,70 @@ kernels::Activations Executor::activations(const Product& product, std::size_t r
           .data = input.data(product.input)};
 }
 
+// The buffer that a product writes, of rows as wide as the product.
+float* Executor::output(const Product& product, const Region& region) const {
+  switch (product.out) {
+    case BufferId::kX:
+      return workspace_.x;
+    case BufferId::kQ:
+      return workspace_.q;
+    case BufferId::kK:
+      return workspace_.k;
+    case BufferId::kV:
+      return workspace_.v;
+    case BufferId::kY:
+      return workspace_.y;
+    case BufferId::kH:
+      return workspace_.h;
+    case BufferId::kLogits:
+      return region.logits;
+    case BufferId::kNone:
+      break;
+  }
+  return nullptr;
+}
+
 void Executor::product(const Step& step, const Region& region, std::size_t worker) {
   const std::size_t rows = rows_of(step, region);
   std::size_t total = 0;
   for (const Product& product : step.products) total += kernels::num_groups(product.w.rows);
-  const Range range = partition(total, worker, pool_->size());
-  std::size_t begin = 0;
-  for (const Product& product : step.products) {
-    const std::size_t groups = kernels::num_groups(product.w.rows);
-    const Range own = intersect(range, begin, groups);
-    begin += groups;
-    float* y = region.logits;
-    switch (product.out) {
-      case BufferId::kX:
-        y = workspace_.x;
-        break;
-      case BufferId::kQ:
-        y = workspace_.q;
-        break;
-      case BufferId::kK:
-        y = workspace_.k;
-        break;
-      case BufferId::kV:
-        y = workspace_.v;
-        break;
-      case BufferId::kY:
-        y = workspace_.y;
-        break;
-      case BufferId::kH:
-      case BufferId::kNone:
-      case BufferId::kLogits:
-        break;
+  work_.open(worker);
+  while (true) {
+    const Range range = work_.take(worker, total, kGroupsTaken);
+    if (range.begin == range.end) return;
+    std::size_t begin = 0;
+    for (const Product& product : step.products) {
+      const std::size_t groups = kernels::num_groups(product.w.rows);
+      const Range own = intersect(range, begin, groups);
+      begin += groups;
+      if (own.begin == own.end) continue;
+      matmul_.matmul({.w = product.w,
+                      .x = activations(product, rows, worker),
+                      .bias = product.bias,
+                      .y = output(product, region),
+                      .ldy = product.w.rows,
+                      .epilogue = product.epilogue},
+                     own.begin, own.end);
     }
-    matmul_.matmul({.w = product.w,
-                    .x = activations(product, rows, worker),
-                    .bias = product.bias,
-                    .y = y,
-                    .ldy = product.w.rows,
-                    .epilogue = product.epilogue},
-                   own.begin, own.end);
   }
 }
 
 void Executor::glu(const Step& step, const Region& region, std::size_t worker) {
   const std::size_t rows = rows_of(step, region);
   const kernels::PackedWeights& gate = step.products[0].w;
-  const Range range = partition(kernels::num_groups(gate.rows), worker, pool_->size());
-  matmul_.glu({.gate = gate,
-               .up = step.products[1].w,
-               .gate_x = activations(step.products[0], rows, worker),
-               .up_x = activations(step.products[1], rows, worker),
-               .y = workspace_.h,
-               .ldy = config_.ffn,
-               .activation = config_.activation},
-              range.begin, range.end);
+  const kernels::GluArgs args = {.gate = gate,
+                                 .up = step.products[1].w,
+                                 .gate_x = activations(step.products[0], rows, worker),
+                                 .up_x = activations(step.products[1], rows, worker),
+                                 .y = workspace_.h,
+                                 .ldy = config_.ffn,
+                                 .activation = config_.activation};
+  work_.open(worker);
+  while (true) {
+    const Range range = work_.take(worker, kernels::num_groups(gate.rows), kGroupsTaken);
+    if (range.begin == range.end) return;
+    matmul_.glu(args, range.begin, range.end);
+  }
 }
 
 // Ascending, so no row is overwritten before it has moved.

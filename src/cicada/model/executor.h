@@ -19,6 +19,7 @@
 #include "cicada/kv/page_pool.h"
 #include "cicada/model/model.h"
 #include "cicada/model/workspace.h"
+#include "cicada/platform/work_sharing.h"
 
 namespace cicada::model {
 
@@ -80,6 +81,7 @@ class Executor {
   void prepare(const Step& step, const Region& region, std::size_t worker);
   void prepare_row(const Step& step, std::size_t row, std::size_t index, std::size_t rows,
                    std::size_t worker, PreparedInput input);
+  float* output(const Product& product, const Region& region) const;
   void product(const Step& step, const Region& region, std::size_t worker);
   void glu(const Step& step, const Region& region, std::size_t worker);
   void keep_wanted(std::size_t worker);
@@ -109,6 +111,7 @@ class Executor {
   const kernels::RowKernels& row_kernels_;
   const kernels::AttentionKernels& attention_;
   Workspace workspace_;
+  platform::WorkSharing work_;
 
   std::vector<Row> rows_;                // of the last batch
   std::vector<Span> spans_;              // of the last batch

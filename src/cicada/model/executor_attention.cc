@@ -2,6 +2,7 @@
 // work. The cuts never change a bit: a row's splits are folded in ascending order whoever made
 // them.
 #include <algorithm>
+#include <limits>
 
 #include "cicada/model/executor.h"
 
@@ -17,6 +18,22 @@ constexpr auto kSplit = static_cast<std::int64_t>(kSplitKeys);
 std::int64_t first_key(const LayerConfig& layer, std::int64_t position) {
   if (layer.window == 0) return 0;
   return std::max<std::int64_t>(0, position - layer.window + 1);
+}
+
+// Into how many units the heads of a group are cut when there are `units` groups, so that the last
+// worker is done soonest. A unit of r heads costs about as much as 3 + 2 r, because what it reads
+// is read once for all of them (measured: 1, 1.36, 1.85 and 2.15 for one to four heads).
+std::size_t parts_of_group(std::size_t units, std::size_t heads, std::size_t workers) {
+  std::size_t best = 1;
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (std::size_t parts = 1; parts <= heads; ++parts) {
+    const std::size_t turns = (units * parts + workers - 1) / workers;
+    const std::size_t cost = turns * (3 + 2 * ((heads + parts - 1) / parts));
+    if (cost >= least) continue;
+    least = cost;
+    best = parts;
+  }
+  return best;
 }
 
 }  // namespace
@@ -42,13 +59,20 @@ kernels::CachedTiles Executor::tiles(const Step& step, const Span& span,
 
 void Executor::attend(const Step& step, std::size_t worker) {
   const LayerConfig& layer = config_.layers[step.layer];
+  // Units are handed out as workers ask for them.
+  work_.open(worker);
   std::size_t unit = 0;
-  const auto is_mine = [&] { return unit++ % pool_->size() == worker; };
+  std::size_t mine = work_.ticket(worker);
+  const auto is_mine = [&] {
+    if (unit++ != mine) return false;
+    mine = work_.ticket(worker);
+    return true;
+  };
   for (const Span& span : spans_) {
     if (span.num_rows > 1) {
       const std::size_t blocks =
           (span.num_rows + Workspace::kQueryTokens - 1) / Workspace::kQueryTokens;
-      // Later blocks see more keys: dealt from the back, so that the shares end together.
+      // Later blocks see more keys: dealt from the back, so that workers end together.
       for (std::size_t block = blocks; block > 0; --block) {
         const std::size_t begin = (block - 1) * Workspace::kQueryTokens;
         if (step.wanted_rows && !any_wanted(span, begin, Workspace::kQueryTokens)) continue;
@@ -61,9 +85,8 @@ void Executor::attend(const Step& step, std::size_t worker) {
     if (step.wanted_rows && !any_wanted(span, 0, 1)) continue;
     const auto first = static_cast<std::size_t>(first_key(layer, span.first_position) / kSplit);
     const auto last = static_cast<std::size_t>(span.first_position / kSplit);
-    const std::size_t whole_units = spans_.size() * config_.num_kv_heads * (last - first + 1);
-    // With few units the heads of a group are shared out too.
-    const std::size_t parts = whole_units < 4 * pool_->size() ? config_.group_size() : 1;
+    const std::size_t units = spans_.size() * config_.num_kv_heads * (last - first + 1);
+    const std::size_t parts = parts_of_group(units, config_.group_size(), pool_->size());
     for (std::uint32_t head = 0; head < config_.num_kv_heads; ++head) {
       for (std::size_t split = first; split <= last; ++split) {
         for (std::size_t part = 0; part < parts; ++part) {

@@ -52,6 +52,7 @@ class Weights {
   std::span<const float> output_norm() const { return output_norm_; }
   std::span<const float> rope_factors() const { return rope_factors_; }  // [rope_dim / 2], empty: 1
   std::size_t packed_bytes() const { return matrices_.size_bytes(); }
+  std::span<const std::byte> packed() const { return {matrices_.data(), packed_bytes()}; }
 
  private:
   friend class WeightLoader;

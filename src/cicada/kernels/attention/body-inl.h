@@ -183,7 +183,10 @@ CICADA_INLINE void attend_tile(const CachedTiles& cache, std::int64_t begin,
     if (num_rows - r >= kRowBlock) {
       attend_rows<kRowBlock>(cache, begin, rows + r, keys, values);
       r += kRowBlock;
-    } else if (num_rows - r >= 2) {
+    } else if (num_rows - r == 3) {
+      attend_rows<3>(cache, begin, rows + r, keys, values);
+      r += 3;
+    } else if (num_rows - r == 2) {
       attend_rows<2>(cache, begin, rows + r, keys, values);
       r += 2;
     } else {
@@ -194,7 +197,7 @@ CICADA_INLINE void attend_tile(const CachedTiles& cache, std::int64_t begin,
 }
 
 // Up to this many rows read the cache as it is; more share a tile that was widened once.
-inline constexpr std::size_t kDirectRows = kRowBlock;
+inline constexpr std::size_t kDirectRows = 2 * kRowBlock;
 
 void attend(const CachedTiles& cache, std::int64_t key_begin, std::int64_t key_end,
             const AttentionRow* rows, std::size_t num_rows, float* scratch) {

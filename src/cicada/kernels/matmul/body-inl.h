@@ -28,6 +28,22 @@ CICADA_INLINE void prefetch(const std::uint8_t* p, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 3);
 }
 
+// Steps kFirst … kFirst + 3 from a vector of two-bit quants: their low bits, or above others.
+template <std::size_t kFirst, int kShift, bool kIsAbove>
+CICADA_INLINE void add_two_bits(U8x64 plane, U8x64 (&q)[8]) {
+  if constexpr (kIsAbove) {
+    q[kFirst] = or_two_bits<0, kShift>(q[kFirst], plane);
+    q[kFirst + 1] = or_two_bits<2, kShift>(q[kFirst + 1], plane);
+    q[kFirst + 2] = or_two_bits<4, kShift>(q[kFirst + 2], plane);
+    q[kFirst + 3] = or_two_bits<6, kShift>(q[kFirst + 3], plane);
+  } else {
+    q[kFirst] = two_bits<0>(plane);
+    q[kFirst + 1] = two_bits<2>(plane);
+    q[kFirst + 2] = two_bits<4>(plane);
+    q[kFirst + 3] = two_bits<6>(plane);
+  }
+}
+
 // The eight steps of a block as unsigned bytes.
 template <DType kType>
 CICADA_INLINE void unpack_body(const std::uint8_t* p, U8x64 (&q)[8]) {
@@ -49,20 +65,8 @@ CICADA_INLINE void unpack_body(const std::uint8_t* p, U8x64 (&q)[8]) {
     }
   }
   if constexpr (kLayout.two_bits) {
-#pragma GCC unroll 2
-    for (std::size_t i = 0; i < 2; ++i) {
-      const U8x64 plane = load_bytes(p + kTwoBitsAt + 64 * i);
-      const U8x64 high[4] = {two_bits<0>(plane), two_bits<2>(plane), two_bits<4>(plane),
-                             two_bits<6>(plane)};
-#pragma GCC unroll 4
-      for (std::size_t j = 0; j < 4; ++j) {
-        if constexpr (kLayout.nibbles) {
-          q[4 * i + j] = or_shifted<kHighShift>(q[4 * i + j], high[j]);
-        } else {
-          q[4 * i + j] = high[j];
-        }
-      }
-    }
+    add_two_bits<0, kHighShift, kLayout.nibbles>(load_bytes(p + kTwoBitsAt), q);
+    add_two_bits<4, kHighShift, kLayout.nibbles>(load_bytes(p + kTwoBitsAt + 64), q);
   }
   if constexpr (kLayout.one_bit) {
     constexpr char kBit = static_cast<char>(1 << (kHighShift + (kLayout.two_bits ? 2 : 0)));
