@@ -8,7 +8,9 @@ set(CICADA_ISA_FLAGS_avxvnni ${CICADA_ISA_FLAGS_avx2} -mavxvnni)
 set(CICADA_ISA_FLAGS_avx512vnni
     -Wno-maybe-uninitialized -Wno-uninitialized -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vnni
     -mprefer-vector-width=512)
-set(CICADA_ISA_LEVELS scalar avx2 avxvnni avx512vnni)
+set(CICADA_ISA_FLAGS_amx_emulated ${CICADA_ISA_FLAGS_avx512vnni} -mavx512bf16)
+set(CICADA_ISA_FLAGS_amx ${CICADA_ISA_FLAGS_amx_emulated} -mamx-tile -mamx-int8 -mamx-bf16)
+set(CICADA_ISA_LEVELS scalar avx2 avxvnni avx512vnni amx_emulated amx)
 
 function(cicada_apply_isa_flags)
   foreach(source IN LISTS ARGN)

@@ -75,7 +75,8 @@ Result<std::vector<float>> logits_of(const Options& options, const std::vector<s
         rows.push_back({.token = TokenId(ids[done[b] + i]),
                         .position = static_cast<std::int64_t>(done[b] + i),
                         .sequence = static_cast<std::uint32_t>(b),
-                        .wants_logits = is_last});
+                        .wants_logits = is_last,
+                        .role = chunk == 1 ? model::Role::kDecode : model::Role::kPrefill});
       }
       done[b] += count;
       if (is_last) own = count;

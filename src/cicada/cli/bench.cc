@@ -100,7 +100,8 @@ class Bench {
         rows_.push_back({.token = next_token(),
                          .position = static_cast<std::int64_t>(begin + i),
                          .sequence = b,
-                         .wants_logits = true});
+                         .wants_logits = true,
+                         .role = model::Role::kDecode});
       }
       CICADA_TRY(executor_->run(rows_, pointers_, logits_));
     }

@@ -99,7 +99,10 @@ void write_plan(json::Writer& writer, const PlanReport& plan) {
     writer.key("tensors").begin_array();
     for (const PlanTensor& tensor : row.tensors) {
       writer.begin_object().field("name", tensor.name).field("dtype", tensor.dtype);
-      if (!tensor.input.empty()) writer.field("input_format", tensor.input);
+      if (!tensor.input.empty()) {
+        writer.field("input_format", tensor.input)
+            .field("prefill_input_format", tensor.prefill_input);
+      }
       writer.field("rows", tensor.rows).field("columns", tensor.columns).end_object();
     }
     writer.end_array();

@@ -8,17 +8,24 @@ namespace {
 using model::Step;
 using model::StepKind;
 
-std::string prepared_forms(const Step& step) {
-  std::string forms;
-  const auto add = [&forms](bool is_made, kernels::InputFormat format) {
+std::string form_names(const model::PreparedForms& forms) {
+  std::string names;
+  const auto add = [&names](bool is_made, kernels::InputFormat format) {
     if (!is_made) return;
-    if (!forms.empty()) forms += "+";
-    forms += kernels::input_format_name(format);
+    if (!names.empty()) names += "+";
+    names += kernels::input_format_name(format);
   };
-  add(step.forms.int8, kernels::InputFormat::kInt8);
-  add(step.forms.int15, kernels::InputFormat::kInt15);
-  add(step.forms.f32, kernels::InputFormat::kF32);
-  return forms;
+  add(forms.int8, kernels::InputFormat::kInt8);
+  add(forms.int15, kernels::InputFormat::kInt15);
+  add(forms.f32, kernels::InputFormat::kF32);
+  add(forms.bf16, kernels::InputFormat::kBF16);
+  return names;
+}
+
+// "bf16 or int8/32": of rows of the prefill role, or of the decode role.
+std::string prepared_forms(const Step& step) {
+  const std::string decode = form_names(step.forms);
+  return step.splits_roles ? form_names(step.prefill_forms) + " or " + decode : decode;
 }
 
 // Norms of heads and factors of RoPE are read by the step that turns q and k.
@@ -41,14 +48,14 @@ PlanRow report_step(const Step& step, const model::Model& model) {
               .weight_bytes = step.weight_bytes() + vector_bytes(step),
               .barrier = step.barrier_after};
   for (const model::Product& product : step.products) {
-    row.tensors.push_back({product.tensor, tensor::name(product.w.dtype),
-                           kernels::input_format_name(product.input), product.w.rows,
-                           product.w.columns});
+    row.tensors.push_back(
+        {product.tensor, tensor::name(product.w.dtype), kernels::input_format_name(product.input),
+         kernels::input_format_name(product.prefill_input), product.w.rows, product.w.columns});
   }
   if (step.kind == StepKind::kEmbed) {
     const kernels::PackedWeights& table = model.weights().embedding();
     row.tensors.push_back(
-        {"token_embd.weight", tensor::name(table.dtype), "", table.rows, table.columns});
+        {"token_embd.weight", tensor::name(table.dtype), "", "", table.rows, table.columns});
     row.weight_bytes += tensor::row_bytes(table.dtype, table.columns);
   }
   return row;

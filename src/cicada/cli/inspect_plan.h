@@ -15,6 +15,7 @@ struct PlanTensor {
   std::string name;
   std::string_view dtype;
   std::string_view input;  // form of the input it is multiplied with; empty: it is looked up
+  std::string_view prefill_input;  // the same for rows of the prefill role
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
 };

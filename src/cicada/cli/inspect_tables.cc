@@ -130,8 +130,10 @@ std::string plan_table(const PlanReport& plan) {
     std::string input = row.prepares.empty() ? "" : "to " + row.prepares;
     for (const PlanTensor& tensor : row.tensors) {
       tensors.push_back(fmt::format("{} {}", tensor.name, tensor.dtype));
-      const bool is_new = input.find(tensor.input) == std::string::npos;
-      if (is_new) input += (input.empty() ? "" : "+") + std::string(tensor.input);
+      for (const std::string_view format : {tensor.prefill_input, tensor.input}) {
+        const bool is_new = input.find(format) == std::string::npos;
+        if (is_new) input += (input.empty() ? "" : "+") + std::string(format);
+      }
     }
     table.add({fmt::format("{}", i), row.name, std::string(row.kind),
                fmt::format("{}", fmt::join(tensors, ", ")), input, std::string(plan.level),

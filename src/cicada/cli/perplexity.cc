@@ -77,7 +77,8 @@ class Scorer {
     CICADA_TRY(sequence.reserve(input.size()));
     kv::Sequence* const sequences[] = {&sequence};
     const std::size_t first_scored = input.size() / 2;
-    const std::size_t step = arguments_->role == "decode" ? 1 : executor_->limits().max_rows;
+    const bool is_decode = arguments_->role == "decode";
+    const std::size_t step = is_decode ? 1 : executor_->limits().max_rows;
     double chunk_sum = 0.0;
     std::vector<model::Row> rows;
     for (std::size_t at = 0; at < input.size(); at += step) {
@@ -89,7 +90,8 @@ class Scorer {
         rows.push_back({.token = input[i],
                         .position = static_cast<std::int64_t>(i),
                         .sequence = 0,
-                        .wants_logits = is_scored});
+                        .wants_logits = is_scored,
+                        .role = is_decode ? model::Role::kDecode : model::Role::kPrefill});
         if (is_scored) wanted.push_back(targets[i + 1]);
       }
       CICADA_TRY(executor_->run(rows, sequences, {}));

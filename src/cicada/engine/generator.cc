@@ -186,7 +186,8 @@ Result<std::size_t> Generator::step(TokenId token, std::size_t position, std::si
   rows_.push_back({.token = token,
                    .position = static_cast<std::int64_t>(position),
                    .sequence = 0,
-                   .wants_logits = true});
+                   .wants_logits = true,
+                   .role = model::Role::kDecode});
   for (const TokenId guess : guesses) {
     model::Row row = rows_.back();
     row.token = guess;

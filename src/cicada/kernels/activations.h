@@ -1,5 +1,5 @@
 // How activations are handed to matmul: blocks of 32 columns of 8-bit or 15-bit integers with a
-// float32 scale, or float32.
+// float32 scale, float32, or tiles of BF16.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@ enum class InputFormat : std::uint8_t {
   kInt8,   // 32 integers of [-127, 127] and a float32 scale
   kInt15,  // 32 integers of [-16256, 16256] and a float32 scale: 128 times finer
   kF32,
+  kBF16,  // for tile instructions: level amx
 };
 
 // As `inspect --plan` writes it.
@@ -23,6 +24,8 @@ constexpr std::string_view input_format_name(InputFormat format) {
       return "int15/32";
     case InputFormat::kF32:
       return "f32";
+    case InputFormat::kBF16:
+      return "bf16";
   }
   return "";
 }
@@ -62,13 +65,29 @@ constexpr std::size_t quant_block_index(std::size_t rows, std::size_t blocks, st
   return tile * kTileRows * blocks + block * tile_width(rows, tile) + row % kTileRows;
 }
 
+// BF16 is kept in tiles of 16 rows and 32 columns, those of 16 rows side by side; the last ones are
+// filled up with zeros (columns) or anything (rows).
+inline constexpr std::size_t kBf16TileColumns = 32;
+inline constexpr std::size_t kBf16TileElements = kTileRows * kBf16TileColumns;
+
+constexpr std::size_t bf16_elements(std::size_t rows, std::size_t columns) {
+  return (rows + kTileRows - 1) / kTileRows *
+         ((columns + kBf16TileColumns - 1) / kBf16TileColumns) * kBf16TileElements;
+}
+
+// The place of the first 32 columns of a row; those of the next tile are kBf16TileElements further.
+constexpr std::size_t bf16_row_index(std::size_t columns, std::size_t row) {
+  return bf16_elements(row / kTileRows * kTileRows, columns) + row % kTileRows * kBf16TileColumns;
+}
+
 // Input of a product: `rows` rows of `columns` activations in one of the forms.
 struct Activations {
   InputFormat format = InputFormat::kF32;
   std::size_t rows = 0;
   std::size_t columns = 0;
-  const void* data = nullptr;  // tiles of QuantBlock or WideQuantBlock, for block types of weights;
-                               // float [rows, columns], for float weights
+  // Tiles of QuantBlock or WideQuantBlock, for block types of weights; float [rows, columns], for
+  // float weights; tiles of BF16, for either.
+  const void* data = nullptr;
 };
 
 }  // namespace cicada::kernels

@@ -75,6 +75,18 @@ CICADA_INLINE __m256 widen_bf16(const std::uint16_t* p) {
 CICADA_INLINE F32x16 load_bf16(const std::uint16_t* p) {
   return {widen_bf16(p), widen_bf16(p + 8)};
 }
+CICADA_INLINE __m256i round_to_bf16(__m256 a) {
+  const __m256i bits = _mm256_castps_si256(a);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), odd);
+  const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+  const __m256 is_nan = _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+  return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(is_nan)), 16);
+}
+CICADA_INLINE void store_bf16(std::uint16_t* p, F32x16 a) {
+  const __m256i halves = _mm256_packus_epi32(round_to_bf16(a.lo), round_to_bf16(a.hi));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(halves, 0xD8));
+}
 CICADA_INLINE __m256 exp2_int8(__m256 n) {
   const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
   return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));

@@ -90,6 +90,9 @@ CICADA_INLINE F32x16 load_bf16(const std::uint16_t* p) {
   for (int i = 0; i < 16; ++i) r.v[i] = tensor::bf16_to_f32(p[i]);
   return r;
 }
+CICADA_INLINE void store_bf16(std::uint16_t* p, F32x16 a) {
+  for (int i = 0; i < 16; ++i) p[i] = tensor::f32_to_bf16(a.v[i]);
+}
 CICADA_INLINE F32x16 exp2_int(F32x16 n) {
   F32x16 r;
   for (int i = 0; i < 16; ++i) {

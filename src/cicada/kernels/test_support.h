@@ -22,7 +22,6 @@ inline std::vector<platform::IsaLevel> runnable_levels() {
   std::vector<platform::IsaLevel> levels;
   const std::uint32_t features = platform::detect_cpu_features();
   for (const platform::IsaLevelInfo& entry : platform::kIsaLevels) {
-    if (!entry.built) continue;
     if (platform::is_supported(entry.level, features)) {
       levels.push_back(entry.level);
     } else {

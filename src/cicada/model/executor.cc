@@ -28,9 +28,10 @@ Range intersect(Range range, std::size_t begin, std::size_t count) {
 
 Result<std::unique_ptr<Executor>> Executor::create(const Model& model, platform::ThreadPool& pool,
                                                    const WorkspaceLimits& limits) {
-  CICADA_ASSIGN(
-      Workspace workspace,
-      Workspace::create(model.config(), model.weights().rope_factors(), limits, pool.size()));
+  CICADA_ASSIGN(Workspace workspace,
+                Workspace::create(
+                    model.config(), model.weights().rope_factors(), limits,
+                    {.num_workers = pool.size(), .has_tiles = platform::has_tiles(model.level())}));
   return std::unique_ptr<Executor>(new Executor(model, pool, std::move(workspace)));
 }
 
@@ -77,9 +78,15 @@ void Executor::find_spans(std::span<const Row> rows, std::span<kv::Sequence* con
   spans_.clear();
   row_span_.clear();
   wanting_.clear();
+  num_prefill_rows_ = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r].role == Role::kPrefill) {
+      CICADA_CHECK(num_prefill_rows_ == r, "rows of the prefill role come first");
+      ++num_prefill_rows_;
+    }
     const bool continues = r > 0 && rows[r].sequence == rows[r - 1].sequence;
     if (continues) {
+      CICADA_CHECK(rows[r].role == rows[r - 1].role, "a sequence's rows have one role");
       CICADA_CHECK(rows[r].position == rows[r - 1].position + 1, "positions of a span ascend");
       ++spans_.back().num_rows;
     } else {
@@ -179,6 +186,16 @@ std::size_t Executor::rows_of(const Step& step, const Region& region) const {
   return step.wanted_rows ? wanting_.size() : region.rows.size();
 }
 
+Executor::Sections Executor::sections_of(const Step& step, const Region& region) const {
+  const std::size_t rows = rows_of(step, region);
+  const std::size_t prefill = step.splits_roles ? num_prefill_rows_ : 0;
+  Sections sections;
+  sections.count = 0;
+  if (prefill > 0) sections.list[sections.count++] = {0, prefill, true};
+  if (prefill < rows) sections.list[sections.count++] = {prefill, rows - prefill, false};
+  return sections;
+}
+
 void Executor::embed(const Region& region, std::size_t worker) {
   const kernels::PackedWeights& table = model_->weights().embedding();
   const std::size_t packed = kernels::packed_bytes(table.dtype, table.rows, table.columns);
@@ -208,14 +225,17 @@ void Executor::prepare(const Step& step, const Region& region, std::size_t worke
   const bool is_own = is_private(rows);
   const PreparedInput input = is_own ? workspace_.workers[worker].input : workspace_.input;
   const Range range = is_own ? Range{0, rows} : partition(rows, worker, pool_->size());
-  for (std::size_t i = range.begin; i < range.end; ++i) {
-    const std::size_t row = step.kind == StepKind::kPrepareHead ? region.head_begin + i : i;
-    prepare_row(step, row, i, rows, worker, input);
+  const std::size_t offset = step.kind == StepKind::kPrepareHead ? region.head_begin : 0;
+  for (const Section& section : sections_of(step, region)) {
+    const Range own = intersect(range, section.first, section.count);
+    for (std::size_t i = own.begin; i < own.end; ++i) {
+      prepare_row(step, offset + section.first + i, section, i, worker, input);
+    }
   }
 }
 
-void Executor::prepare_row(const Step& step, std::size_t row, std::size_t index, std::size_t rows,
-                           std::size_t worker, PreparedInput input) {
+void Executor::prepare_row(const Step& step, std::size_t row, const Section& section,
+                           std::size_t index, std::size_t worker, PreparedInput input) {
   const float* source = nullptr;
   std::size_t width = config_.hidden;
   if (step.kind == StepKind::kPrepareGlu) {
@@ -236,22 +256,26 @@ void Executor::prepare_row(const Step& step, std::size_t row, std::size_t index,
                           normed);
     source = normed;
   }
+  const PreparedForms& forms = section.is_prefill ? step.prefill_forms : step.forms;
   const std::size_t first =
-      kernels::quant_block_index(rows, width / kernels::kBlockColumns, index, 0);
-  const std::size_t stride = kernels::tile_width(rows, index / kernels::kTileRows);
-  if (step.forms.int8) row_kernels_.quantize(source, width, input.int8 + first, stride);
-  if (step.forms.int15) row_kernels_.quantize_wide(source, width, input.int15 + first, stride);
-  if (step.forms.f32) std::memcpy(input.f32 + index * width, source, width * sizeof(float));
+      kernels::quant_block_index(section.count, width / kernels::kBlockColumns, index, 0);
+  const std::size_t stride = kernels::tile_width(section.count, index / kernels::kTileRows);
+  if (forms.int8) row_kernels_.quantize(source, width, input.int8 + first, stride);
+  if (forms.int15) row_kernels_.quantize_wide(source, width, input.int15 + first, stride);
+  if (forms.f32) std::memcpy(input.f32 + index * width, source, width * sizeof(float));
+  if (forms.bf16) {
+    row_kernels_.to_bf16(source, width, input.bf16 + kernels::bf16_row_index(width, index));
+  }
 }
 
-kernels::Activations Executor::activations(const Product& product, std::size_t rows,
-                                           std::size_t worker) const {
-  const PreparedInput& input =
-      is_private(rows) ? workspace_.workers[worker].input : workspace_.input;
-  return {.format = product.input,
-          .rows = rows,
+kernels::Activations Executor::activations(const Product& product, const Section& section,
+                                           bool is_own, std::size_t worker) const {
+  const PreparedInput& input = is_own ? workspace_.workers[worker].input : workspace_.input;
+  const kernels::InputFormat format = section.is_prefill ? product.prefill_input : product.input;
+  return {.format = format,
+          .rows = section.count,
           .columns = product.w.columns,
-          .data = input.data(product.input)};
+          .data = input.data(format)};
 }
 
 // The buffer that a product writes, of rows as wide as the product.
@@ -278,45 +302,60 @@ float* Executor::output(const Product& product, const Region& region) const {
 }
 
 void Executor::product(const Step& step, const Region& region, std::size_t worker) {
-  const std::size_t rows = rows_of(step, region);
-  std::size_t total = 0;
-  for (const Product& product : step.products) total += kernels::num_groups(product.w.rows);
+  const Sections sections = sections_of(step, region);
+  const bool is_own = is_private(rows_of(step, region));
+  std::size_t groups_of_all = 0;
+  for (const Product& product : step.products) {
+    groups_of_all += kernels::num_groups(product.w.rows);
+  }
+  const std::size_t most = step.splits_roles ? kernels::kTileScratchGroups : kGroupsTaken;
   work_.open(worker);
   while (true) {
-    const Range range = work_.take(worker, total, kGroupsTaken);
+    const Range range = work_.take(worker, sections.count * groups_of_all, most);
     if (range.begin == range.end) return;
     std::size_t begin = 0;
-    for (const Product& product : step.products) {
-      const std::size_t groups = kernels::num_groups(product.w.rows);
-      const Range own = intersect(range, begin, groups);
-      begin += groups;
-      if (own.begin == own.end) continue;
-      matmul_.matmul({.w = product.w,
-                      .x = activations(product, rows, worker),
-                      .bias = product.bias,
-                      .y = output(product, region),
-                      .ldy = product.w.rows,
-                      .epilogue = product.epilogue},
-                     own.begin, own.end);
+    for (const Section& section : sections) {
+      for (const Product& product : step.products) {
+        const std::size_t groups = kernels::num_groups(product.w.rows);
+        const Range own = intersect(range, begin, groups);
+        begin += groups;
+        if (own.begin == own.end) continue;
+        matmul_.matmul({.w = product.w,
+                        .x = activations(product, section, is_own, worker),
+                        .bias = product.bias,
+                        .y = output(product, region) + section.first * product.w.rows,
+                        .ldy = product.w.rows,
+                        .epilogue = product.epilogue,
+                        .scratch = workspace_.workers[worker].tiles},
+                       own.begin, own.end);
+      }
     }
   }
 }
 
 void Executor::glu(const Step& step, const Region& region, std::size_t worker) {
-  const std::size_t rows = rows_of(step, region);
-  const kernels::PackedWeights& gate = step.products[0].w;
-  const kernels::GluArgs args = {.gate = gate,
-                                 .up = step.products[1].w,
-                                 .gate_x = activations(step.products[0], rows, worker),
-                                 .up_x = activations(step.products[1], rows, worker),
-                                 .y = workspace_.h,
-                                 .ldy = config_.ffn,
-                                 .activation = config_.activation};
+  const Sections sections = sections_of(step, region);
+  const bool is_own = is_private(rows_of(step, region));
+  const std::size_t groups = kernels::num_groups(step.products[0].w.rows);
   work_.open(worker);
   while (true) {
-    const Range range = work_.take(worker, kernels::num_groups(gate.rows), kGroupsTaken);
+    const Range range = work_.take(worker, sections.count * groups, kGroupsTaken);
     if (range.begin == range.end) return;
-    matmul_.glu(args, range.begin, range.end);
+    std::size_t begin = 0;
+    for (const Section& section : sections) {
+      const Range own = intersect(range, begin, groups);
+      begin += groups;
+      if (own.begin == own.end) continue;
+      matmul_.glu({.gate = step.products[0].w,
+                   .up = step.products[1].w,
+                   .gate_x = activations(step.products[0], section, is_own, worker),
+                   .up_x = activations(step.products[1], section, is_own, worker),
+                   .y = workspace_.h + section.first * config_.ffn,
+                   .ldy = config_.ffn,
+                   .activation = config_.activation,
+                   .scratch = workspace_.workers[worker].tiles},
+                  own.begin, own.end);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 // or the number of threads (docs/numerics.md). Threads: one at a time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,11 +24,18 @@
 
 namespace cicada::model {
 
+// What a row is for: the bits of a position may depend on it (docs/numerics.md).
+enum class Role : std::uint8_t {
+  kPrefill,  // what was sent
+  kDecode,   // what is generated, and drafts of it
+};
+
 struct Row {
   TokenId token;
   std::int64_t position = 0;
   std::uint32_t sequence = 0;  // index into the sequences of the call
   bool wants_logits = false;
+  Role role = Role::kPrefill;  // the same for all rows of a sequence
 };
 
 class Executor {
@@ -41,7 +49,8 @@ class Executor {
   std::size_t workspace_bytes() const { return workspace_.size_bytes(); }
 
   // Runs a batch. Rows of a sequence are consecutive with ascending positions, everything before
-  // them is in the sequence's cache, and each sequence has room for its rows (reserve()).
+  // them is in the sequence's cache, and each sequence has room for its rows (reserve()). Rows of
+  // the prefill role come before those of the decode role.
   // `logits` [wanting rows, vocab] in row order, or empty: then head() gives them piece by piece
   // until the next run().
   // Errors: kInvalidArgument for a token outside the vocabulary or a batch above the limits.
@@ -58,6 +67,19 @@ class Executor {
     std::size_t first_row = 0;
     std::size_t num_rows = 0;
     std::int64_t first_position = 0;
+  };
+
+  // Rows that a step treats alike: all, or those of one role.
+  struct Section {
+    std::size_t first = 0;
+    std::size_t count = 0;
+    bool is_prefill = false;
+  };
+  struct Sections {
+    std::array<Section, 2> list;
+    std::size_t count = 1;
+    const Section* begin() const { return list.data(); }
+    const Section* end() const { return list.data() + count; }
   };
 
   // What the steps of a region work on.
@@ -79,7 +101,8 @@ class Executor {
 
   void embed(const Region& region, std::size_t worker);
   void prepare(const Step& step, const Region& region, std::size_t worker);
-  void prepare_row(const Step& step, std::size_t row, std::size_t index, std::size_t rows,
+  // Row `row` of the step's as row `index` of a section.
+  void prepare_row(const Step& step, std::size_t row, const Section& section, std::size_t index,
                    std::size_t worker, PreparedInput input);
   float* output(const Product& product, const Region& region) const;
   void product(const Step& step, const Region& region, std::size_t worker);
@@ -96,9 +119,10 @@ class Executor {
 
   kernels::AttentionRow query(const Step& step, std::size_t row, std::uint32_t head) const;
   kernels::CachedTiles tiles(const Step& step, const Span& span, std::uint32_t kv_head) const;
-  kernels::Activations activations(const Product& product, std::size_t rows,
+  kernels::Activations activations(const Product& product, const Section& section, bool is_own,
                                    std::size_t worker) const;
   std::size_t rows_of(const Step& step, const Region& region) const;
+  Sections sections_of(const Step& step, const Region& region) const;
   // Whether any row of the span from `begin` on, `count` of them, wants logits.
   bool any_wanted(const Span& span, std::size_t begin, std::size_t count) const;
   // Few rows are prepared by every worker for itself, which saves a barrier.
@@ -117,6 +141,7 @@ class Executor {
   std::vector<Span> spans_;              // of the last batch
   std::vector<std::uint32_t> row_span_;  // row -> span
   std::vector<std::uint32_t> wanting_;   // rows that want logits, ascending
+  std::size_t num_prefill_rows_ = 0;     // of the last batch: they come first
 };
 
 }  // namespace cicada::model

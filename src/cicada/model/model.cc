@@ -39,7 +39,8 @@ Result<std::unique_ptr<Model>> Model::load(const formats::ModelFile& file,
   auto weights = Weights::load(file, model->config_, pool, options.load);
   if (!weights) return fail(std::move(weights).error().with_context(file.path()));
   model->weights_ = std::move(*weights);
-  model->plan_ = make_plan(model->config_, model->weights_, model->elide_);
+  model->plan_ =
+      make_plan(model->config_, model->weights_, model->elide_, platform::has_tiles(model->level_));
   model->make_bias_tables();
   return model;
 }
@@ -78,13 +79,17 @@ const float* Model::reversed_bias(std::uint32_t layer, std::uint32_t head) const
 }
 
 std::string Model::numerics_id() const {
-  std::string text = fmt::format("numerics {}; level {}; kv f16; key tile {}; split {}; elided {}",
-                                 kNumericsVersion, platform::name(level_), kernels::kKeyTile,
-                                 kernels::kSplitKeys, fmt::join(plan_.elided, ","));
+  std::string text =
+      fmt::format("numerics {}; level {}; kv f16; key tile {}; split {}; elided {}",
+                  kNumericsVersion, platform::name(platform::numerics_of(level_)),
+                  kernels::kKeyTile, kernels::kSplitKeys, fmt::join(plan_.elided, ","));
   for (const Step& step : plan_.steps) {
     for (const Product& product : step.products) {
       text += fmt::format(";{}={}/{}", product.tensor, tensor::name(product.w.dtype),
                           kernels::input_format_name(product.input));
+      if (product.prefill_input != product.input) {
+        text += fmt::format("/{}", kernels::input_format_name(product.prefill_input));
+      }
     }
   }
   return fmt::format("{:016x}", fnv1a(text));

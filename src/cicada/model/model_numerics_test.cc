@@ -27,9 +27,10 @@ std::vector<TokenId> text(std::uint32_t seed, std::size_t length, std::size_t vo
 struct Way {
   std::size_t threads = 1;
   std::vector<std::size_t> chunks = {SIZE_MAX};  // cuts of the prompt, repeated until it ends
-  std::size_t batch = 1;          // sequences; the text is the last, the others are ragged
-  std::size_t warm_prefix = 0;    // tokens kept from an earlier run that went on differently
-  std::size_t prompt = SIZE_MAX;  // tokens after which the rest is decoded one at a time
+  std::size_t batch = 1;        // sequences; the text is the last, the others are ragged
+  std::size_t warm_prefix = 0;  // tokens kept from an earlier run that went on differently
+  std::size_t prompt =
+      SIZE_MAX;  // tokens after which the rest is decoded one at a time, in that role
 
   std::string to_string() const {
     std::string cuts;
@@ -103,7 +104,7 @@ class Pass {
   static constexpr std::size_t kMostNeighbourRows = 5;
 
   // Runs [begin, end) of a text as the last sequence of the batch, some rows of each neighbour
-  // before it.
+  // around it: every other neighbour is in the decode role.
   void run(const std::vector<TokenId>& ids, std::size_t begin, std::size_t end) {
     std::vector<Row> rows;
     for (std::size_t b = 0; b + 1 < way_.batch; ++b) {
@@ -112,7 +113,8 @@ class Pass {
         rows.push_back(
             {.token = TokenId(static_cast<std::int32_t>((7 * neighbours_[b] + b) % vocab_)),
              .position = static_cast<std::int64_t>(neighbours_[b]),
-             .sequence = static_cast<std::uint32_t>(b)});
+             .sequence = static_cast<std::uint32_t>(b),
+             .role = b % 2 == 0 ? Role::kPrefill : Role::kDecode});
       }
     }
     ASSERT_TRUE(sequences_.back()->reserve(end).has_value());
@@ -120,8 +122,11 @@ class Pass {
       rows.push_back({.token = ids[i],
                       .position = static_cast<std::int64_t>(i),
                       .sequence = static_cast<std::uint32_t>(way_.batch - 1),
-                      .wants_logits = i >= text_.first_logits});
+                      .wants_logits = i >= text_.first_logits,
+                      .role = begin < way_.prompt ? Role::kPrefill : Role::kDecode});
     }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.role < b.role; });
     std::span<float> target;
     if (end > text_.first_logits) {
       const std::size_t first = std::max(begin, text_.first_logits) - text_.first_logits;
@@ -176,7 +181,11 @@ void expect_ways(const Model& model, const std::vector<Way>& ways, const Text& t
 
 const std::vector<std::vector<std::size_t>> kCuts = {{SIZE_MAX}, {1}, {7}, {64}, {1, 33, 2, 90}};
 
-bool is_best(IsaLevel level) { return level == kernels::runnable_levels().back(); }
+// What would be chosen, and what treats roles differently.
+bool is_best(IsaLevel level) {
+  const auto best = platform::choose_isa_level(platform::detect_cpu_features(), "");
+  return level == *best || platform::has_tiles(level);
+}
 
 // What every level takes.
 std::vector<Way> few_ways() {
@@ -251,11 +260,11 @@ TEST_P(Numerics, DecodedBitsDependOnNeitherThreadsNorNeighboursNorThePromptsCuts
   }
 }
 
-// A by-product of one kernel for both roles, not a promise: a later version may leave it on
-// purpose, with a note in docs/numerics.md.
-TEST_P(Numerics, RolesOfThisVersionGiveEqualBits) {
+// A by-product of one kernel for both roles, not a promise: tiles have left it (docs/numerics.md).
+TEST_P(Numerics, RolesWithoutTilesGiveEqualBits) {
   const Text text;
   for (const IsaLevel level : kernels::runnable_levels()) {
+    if (platform::has_tiles(level)) continue;
     const auto model = load(GetParam().model, level);
     const std::vector<float> prefilled = logits_by(*model, {}, text);
     const std::vector<float> decoded = logits_by(*model, {.threads = 2, .prompt = 20}, text);
@@ -264,14 +273,31 @@ TEST_P(Numerics, RolesOfThisVersionGiveEqualBits) {
 }
 
 // A by-product of one order for all levels, not a promise, as above.
-TEST_P(Numerics, LevelsOfThisVersionGiveEqualBits) {
+TEST_P(Numerics, LevelsGiveEqualBitsInTheDecodeRoleAndWithoutTilesInBoth) {
   const Text text;
   const auto levels = kernels::runnable_levels();
   const std::vector<float> expected = logits_by(*load(GetParam().model, levels.front()), {}, text);
   for (const IsaLevel level : levels) {
     const auto model = load(GetParam().model, level);
+    const Way decoding{.threads = 2, .prompt = 0};
+    EXPECT_TRUE(same_bits(*model, expected, logits_by(*model, decoding, text), text, 0))
+        << platform::name(level);
+    if (platform::has_tiles(level)) continue;
     EXPECT_TRUE(same_bits(*model, expected, logits_by(*model, {.threads = 2}, text), text, 0))
         << platform::name(level);
+  }
+}
+
+// The instructions and their emulation, where a processor has both.
+TEST_P(Numerics, EmulatedTilesGiveTheBitsOfTiles) {
+  const Text text;
+  std::vector<float> expected;
+  for (const IsaLevel level : kernels::runnable_levels()) {
+    if (!platform::has_tiles(level)) continue;
+    const auto model = load(GetParam().model, level);
+    const std::vector<float> logits = logits_by(*model, {.threads = 2}, text);
+    if (expected.empty()) expected = logits;
+    EXPECT_TRUE(same_bits(*model, expected, logits, text, 0)) << platform::name(level);
   }
 }
 
@@ -297,6 +323,7 @@ TEST_P(LongNumerics, BitsDependOnNothingAcrossSplitsOfTheKeys) {
     }
     expect_ways(*model, ways, text);
     expect_ways(*model, decoding, text);
+    if (platform::has_tiles(level)) continue;
     const std::vector<float> prefilled = logits_by(*model, {}, text);
     const std::vector<float> decoded = logits_by(*model, {.prompt = 1022}, text);
     EXPECT_TRUE(same_bits(*model, prefilled, decoded, text, 0)) << platform::name(level);
@@ -343,7 +370,7 @@ TEST(NumericsElision, AZeroPositionTableIsAsNone) {
   }
 }
 
-// The same with real weights. The scalar level takes a short text.
+// The same with real weights. Slow levels take a short text.
 TEST(NumericsOfSmolLM2, BitsDependOnNeitherThreadsNorChunksNorNeighboursNorTheCachesPast) {
   const auto home = platform::environment_variable("CICADA_HOME");
   const std::string folder =
@@ -354,7 +381,7 @@ TEST(NumericsOfSmolLM2, BitsDependOnNeitherThreadsNorChunksNorNeighboursNorTheCa
   for (const IsaLevel level : kernels::runnable_levels()) {
     const auto model = Model::load(*file, pool, {.level = level, .load = {}});
     ASSERT_TRUE(model.has_value()) << model.error().to_string();
-    if (level == IsaLevel::kScalar) {
+    if (level == IsaLevel::kScalar || level == IsaLevel::kAmxEmulated) {
       const Text text{.length = 6};
       expect_ways(**model, {{.threads = 2, .chunks = {1, 3}, .batch = 2}}, text);
       continue;

@@ -1,5 +1,7 @@
 #include "cicada/model/plan.h"
 
+#include <algorithm>
+
 #include "cicada/kernels/matmul/layout.h"
 
 namespace cicada::model {
@@ -31,8 +33,8 @@ InputFormat input_format(Site site, tensor::DType weights) {
 
 class Planner {
  public:
-  Planner(const Config& config, const Weights& weights, bool elide)
-      : config_(config), weights_(weights), elide_(elide) {}
+  Planner(const Config& config, const Weights& weights, bool elide, bool has_tiles)
+      : config_(config), weights_(weights), elide_(elide), has_tiles_(has_tiles) {}
 
   Plan make() {
     add({.kind = StepKind::kEmbed, .name = "token_embd", .barrier_after = true});
@@ -76,10 +78,16 @@ class Planner {
 
   // A prepare step and the step that reads what it prepared.
   void add_prepared(Step prepare, Step consumer) {
-    for (const Product& product : consumer.products) {
-      prepare.forms.int8 |= product.input == InputFormat::kInt8;
-      prepare.forms.int15 |= product.input == InputFormat::kInt15;
-      prepare.forms.f32 |= product.input == InputFormat::kF32;
+    // Rows that want logits are few, and the same kernels do for all of them.
+    const bool use_tiles =
+        has_tiles_ && !keeps_wanted_ &&
+        std::all_of(consumer.products.begin(), consumer.products.end(),
+                    [](const Product& p) { return kernels::has_tile_products(p.w.dtype); });
+    prepare.splits_roles = consumer.splits_roles = use_tiles;
+    for (Product& product : consumer.products) {
+      product.prefill_input = use_tiles ? InputFormat::kBF16 : product.input;
+      prepare.forms.add(product.input);
+      prepare.prefill_forms.add(product.prefill_input);
     }
     add(std::move(prepare));
     add(std::move(consumer));
@@ -196,6 +204,7 @@ class Planner {
   const Config& config_;
   const Weights& weights_;
   const bool elide_;
+  const bool has_tiles_;
   bool keeps_wanted_ = false;
   Plan plan_;
   std::vector<std::string> zero_rel_pos_;
@@ -233,6 +242,13 @@ std::string_view step_kind_name(StepKind kind) {
   return "";
 }
 
+void PreparedForms::add(kernels::InputFormat format) {
+  int8 |= format == InputFormat::kInt8;
+  int15 |= format == InputFormat::kInt15;
+  f32 |= format == InputFormat::kF32;
+  bf16 |= format == InputFormat::kBF16;
+}
+
 std::uint64_t Step::weight_bytes() const {
   std::uint64_t sum = 0;
   for (const Product& product : products) {
@@ -241,8 +257,8 @@ std::uint64_t Step::weight_bytes() const {
   return sum;
 }
 
-Plan make_plan(const Config& config, const Weights& weights, bool elide) {
-  return Planner(config, weights, elide).make();
+Plan make_plan(const Config& config, const Weights& weights, bool elide, bool has_tiles) {
+  return Planner(config, weights, elide, has_tiles).make();
 }
 
 }  // namespace cicada::model

@@ -46,6 +46,9 @@ struct PreparedForms {
   bool int8 = false;
   bool int15 = false;
   bool f32 = false;
+  bool bf16 = false;
+
+  void add(kernels::InputFormat format);
 };
 
 struct Product {
@@ -55,6 +58,7 @@ struct Product {
   kernels::InputFormat input = kernels::InputFormat::kF32;
   BufferId out = BufferId::kNone;
   kernels::Epilogue epilogue = kernels::Epilogue::kStore;
+  kernels::InputFormat prefill_input = kernels::InputFormat::kF32;  // of rows of the prefill role
 };
 
 struct Step {
@@ -65,6 +69,10 @@ struct Step {
   std::span<const float> gain = {};  // of norm steps
   std::vector<Product> products = {};
   PreparedForms forms = {};  // of prepare steps
+  PreparedForms prefill_forms = {};
+  // Whether rows of the prefill role are prepared and multiplied apart from the others, in another
+  // form: they come first in a batch.
+  bool splits_roles = false;
   // After kKeepWanted: the step is for the wanted rows only. The last layer's keys and values are
   // all that its other rows are computed for.
   bool wanted_rows = false;
@@ -82,7 +90,8 @@ struct Plan {
   std::vector<std::string> notices;  // sentences for the log
 };
 
-// `elide`: leave parts out that are exactly zero.
-Plan make_plan(const Config& config, const Weights& weights, bool elide);
+// `elide`: leave parts out that are exactly zero. `has_tiles`: products of the prefill role take
+// BF16 where the weights allow it.
+Plan make_plan(const Config& config, const Weights& weights, bool elide, bool has_tiles);
 
 }  // namespace cicada::model

@@ -17,25 +17,28 @@ T* Workspace::take(std::size_t count) {
 PreparedInput Workspace::take_input(std::size_t rows, std::size_t widest) {
   return {.int8 = take<kernels::QuantBlock>(rows * (widest / 32)),
           .int15 = take<kernels::WideQuantBlock>(rows * (widest / 32)),
-          .f32 = take<float>(rows * widest)};
+          .f32 = take<float>(rows * widest),
+          .bf16 = needs_.has_tiles ? take<std::uint16_t>(kernels::bf16_elements(rows, widest))
+                                   : nullptr};
 }
 
 Result<Workspace> Workspace::create(const Config& config, std::span<const float> rope_factors,
-                                    const WorkspaceLimits& limits, std::size_t num_workers) {
+                                    const WorkspaceLimits& limits, const WorkspaceNeeds& needs) {
   Workspace w;
   w.limits_ = limits;
+  w.needs_ = needs;
   w.num_heads_ = config.num_heads;
   w.max_splits_ = limits.max_context / kernels::kSplitKeys + 1;
   w.padded_value_dim_ = (std::size_t{config.value_dim} + 15) / 16 * 16;
   w.add_rope_sets(config, rope_factors);
-  w.queries_.resize(num_workers);
+  w.queries_.resize(needs.num_workers);
   for (auto& list : w.queries_) list.resize(kQueryTokens * config.group_size());
-  w.lay_out(config, num_workers);  // measures
+  w.lay_out(config);  // measures
   auto memory = tensor::Buffer::create(w.used_bytes_);
   if (!memory) return fail(std::move(memory).error().with_context("working memory"));
   w.memory_ = std::move(*memory);
   w.used_bytes_ = 0;
-  w.lay_out(config, num_workers);
+  w.lay_out(config);
   return w;
 }
 
@@ -60,7 +63,7 @@ void Workspace::add_rope_sets(const Config& config, std::span<const float> rope_
   }
 }
 
-void Workspace::lay_out(const Config& config, std::size_t num_workers) {
+void Workspace::lay_out(const Config& config) {
   const std::size_t rows = limits_.max_rows;
   const std::size_t attn_width = std::size_t{config.num_heads} * config.value_dim;
   const std::size_t q_width = std::size_t{config.num_heads} * config.head_dim;
@@ -81,8 +84,8 @@ void Workspace::lay_out(const Config& config, std::size_t num_workers) {
   const std::size_t splits = limits_.max_sequences * config.num_heads * max_splits_;
   split_out_ = take<float>(splits * padded_value_dim_);
   split_stats_ = take<float>(splits * 2);
-  workers.resize(num_workers);
-  for (std::size_t i = 0; i < num_workers; ++i) {
+  workers.resize(needs_.num_workers);
+  for (std::size_t i = 0; i < workers.size(); ++i) {
     WorkerScratch& worker = workers[i];
     const std::size_t queries = queries_[i].size();
     worker.queries = queries_[i];
@@ -94,6 +97,7 @@ void Workspace::lay_out(const Config& config, std::size_t num_workers) {
     worker.total_out = take<float>(queries * padded_value_dim_);
     worker.total_stats = take<float>(queries * 2);
     worker.input = take_input(kPrivateRows, widest);
+    if (needs_.has_tiles) worker.tiles = take<kernels::TileScratch>(1);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "cicada/base/result.h"
 #include "cicada/kernels/activations.h"
 #include "cicada/kernels/attention/attention.h"
+#include "cicada/kernels/matmul/matmul.h"
 #include "cicada/model/config.h"
 #include "cicada/tensor/buffer.h"
 
@@ -21,11 +22,18 @@ struct WorkspaceLimits {
   std::size_t max_logit_rows = 16;  // rows of one head product
 };
 
+// What the workspace of a model must hold besides.
+struct WorkspaceNeeds {
+  std::size_t num_workers = 1;
+  bool has_tiles = false;  // inputs in BF16, and scratch of their products
+};
+
 // Room for the forms of a prepared input.
 struct PreparedInput {
   kernels::QuantBlock* int8 = nullptr;
   kernels::WideQuantBlock* int15 = nullptr;
   float* f32 = nullptr;
+  std::uint16_t* bf16 = nullptr;
 
   const void* data(kernels::InputFormat format) const {
     switch (format) {
@@ -33,6 +41,8 @@ struct PreparedInput {
         return int8;
       case kernels::InputFormat::kInt15:
         return int15;
+      case kernels::InputFormat::kBF16:
+        return bf16;
       case kernels::InputFormat::kF32:
         break;
     }
@@ -58,7 +68,8 @@ struct WorkerScratch {
   float* partial_stats = nullptr;            // [queries, 2]
   float* total_out = nullptr;
   float* total_stats = nullptr;
-  PreparedInput input;  // [kPrivateRows, widest row]
+  PreparedInput input;                    // [kPrivateRows, widest row]
+  kernels::TileScratch* tiles = nullptr;  // with has_tiles
 };
 
 class Workspace {
@@ -69,7 +80,7 @@ class Workspace {
   static constexpr std::size_t kQueryTokens = 32;
 
   static Result<Workspace> create(const Config& config, std::span<const float> rope_factors,
-                                  const WorkspaceLimits& limits, std::size_t num_workers);
+                                  const WorkspaceLimits& limits, const WorkspaceNeeds& needs);
 
   const WorkspaceLimits& limits() const { return limits_; }
   std::size_t size_bytes() const { return memory_.size_bytes(); }
@@ -97,7 +108,7 @@ class Workspace {
   std::vector<WorkerScratch> workers;
 
  private:
-  void lay_out(const Config& config, std::size_t num_workers);
+  void lay_out(const Config& config);
   void add_rope_sets(const Config& config, std::span<const float> rope_factors);
   // Takes `count` T from the buffer; in the measuring pass only the size grows.
   template <typename T>
@@ -105,6 +116,7 @@ class Workspace {
   PreparedInput take_input(std::size_t rows, std::size_t widest);
 
   WorkspaceLimits limits_;
+  WorkspaceNeeds needs_;
   tensor::Buffer memory_;
   std::size_t used_bytes_ = 0;
   std::size_t num_heads_ = 0;

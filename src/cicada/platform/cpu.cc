@@ -1,6 +1,8 @@
 #include "cicada/platform/cpu.h"
 
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace cicada::platform {
 namespace {
@@ -11,6 +13,14 @@ std::uint64_t read_xcr0() {
   std::uint32_t high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (std::uint64_t{high} << 32) | low;
+}
+
+// Linux gives tile registers to a process that asks for them (since 5.16); threads and programs
+// started later inherit the permission. Source: Documentation/arch/x86/xstate.rst.
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // the register file's number in XCR0
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
 constexpr bool has(std::uint32_t bits, unsigned index) { return ((bits >> index) & 1U) != 0; }
@@ -48,8 +58,10 @@ std::uint32_t detect_cpu_features() {
   const bool avx512 = has(b, 16) && has(b, 17) && has(b, 28) && has(b, 30) && has(b, 31);
   if (saves_zmm && avx512) features |= kCpuAvx512;
   if (saves_zmm && has(c, 11)) features |= kCpuAvx512Vnni;
-  if (saves_tiles && has(d, 24) && has(d, 25)) features |= kCpuAmxInt8;
-  if (saves_tiles && has(d, 24) && has(d, 22)) features |= kCpuAmxBf16;
+  if (saves_tiles && has(d, 24) && may_use_tiles()) {
+    if (has(d, 25)) features |= kCpuAmxInt8;
+    if (has(d, 22)) features |= kCpuAmxBf16;
+  }
   if (__get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) {
     if (has(a, 4)) features |= kCpuAvxVnni;
     if (saves_zmm && has(a, 5)) features |= kCpuAvx512Bf16;
@@ -58,24 +70,19 @@ std::uint32_t detect_cpu_features() {
 }
 
 bool is_supported(IsaLevel level, std::uint32_t features) {
-  return info(level).built && (info(level).needs & ~features) == 0;
+  return (info(level).needs & ~features) == 0;
 }
 
 Result<IsaLevel> choose_isa_level(std::uint32_t features, std::string_view forced) {
   if (forced.empty()) {
     IsaLevel best = IsaLevel::kScalar;
     for (const IsaLevelInfo& entry : kIsaLevels) {
-      if (is_supported(entry.level, features)) best = entry.level;
+      if (is_supported(entry.level, features) && !entry.only_forced) best = entry.level;
     }
     return best;
   }
   for (const IsaLevelInfo& entry : kIsaLevels) {
     if (entry.name != forced) continue;
-    if (!entry.built) {
-      return fail(Code::kUnsupported,
-                  "kernel level {} has no kernels in this version; here it can be: {}", forced,
-                  known_levels(features));
-    }
     if (!is_supported(entry.level, features)) {
       return fail(Code::kUnsupported,
                   "kernel level {} is not supported by this processor; here it can be: {}", forced,

@@ -21,24 +21,26 @@ enum CpuFeature : std::uint32_t {
   kCpuAmxBf16 = 1U << 6,
 };
 
-// Kernel levels, lowest first. Levels without kernels yet are known by name so that forcing one
-// gives a clear error.
-enum class IsaLevel : std::uint8_t { kScalar, kAvx2, kAvxVnni, kAvx512Vnni, kAmx };
+// Kernel levels, lowest first. amx_emulated computes what amx does, bit for bit, without its
+// instructions: slowly, so it is never chosen, only forced.
+enum class IsaLevel : std::uint8_t { kScalar, kAvx2, kAvxVnni, kAvx512Vnni, kAmxEmulated, kAmx };
 
 struct IsaLevelInfo {
   IsaLevel level;
   std::string_view name;
   std::uint32_t needs;  // CpuFeature bits
-  bool built;           // kernels of this level exist in this build
+  bool only_forced;     // never chosen by itself
 };
 
-inline constexpr std::array<IsaLevelInfo, 5> kIsaLevels = {{
-    {IsaLevel::kScalar, "scalar", 0, true},
-    {IsaLevel::kAvx2, "avx2", kCpuAvx2, true},
-    {IsaLevel::kAvxVnni, "avxvnni", kCpuAvx2 | kCpuAvxVnni, true},
-    {IsaLevel::kAvx512Vnni, "avx512vnni", kCpuAvx2 | kCpuAvx512 | kCpuAvx512Vnni, true},
-    {IsaLevel::kAmx, "amx", kCpuAvx2 | kCpuAvx512 | kCpuAvx512Vnni | kCpuAmxInt8 | kCpuAmxBf16,
-     false},
+inline constexpr std::uint32_t kCpuAvx512All =
+    kCpuAvx2 | kCpuAvx512 | kCpuAvx512Vnni | kCpuAvx512Bf16;
+inline constexpr std::array<IsaLevelInfo, 6> kIsaLevels = {{
+    {IsaLevel::kScalar, "scalar", 0, false},
+    {IsaLevel::kAvx2, "avx2", kCpuAvx2, false},
+    {IsaLevel::kAvxVnni, "avxvnni", kCpuAvx2 | kCpuAvxVnni, false},
+    {IsaLevel::kAvx512Vnni, "avx512vnni", kCpuAvx2 | kCpuAvx512 | kCpuAvx512Vnni, false},
+    {IsaLevel::kAmxEmulated, "amx_emulated", kCpuAvx512All, true},
+    {IsaLevel::kAmx, "amx", kCpuAvx512All | kCpuAmxInt8 | kCpuAmxBf16, false},
 }};
 
 constexpr const IsaLevelInfo& info(IsaLevel level) {
@@ -46,14 +48,22 @@ constexpr const IsaLevelInfo& info(IsaLevel level) {
 }
 constexpr std::string_view name(IsaLevel level) { return info(level).name; }
 
-// The feature bits of this machine.
+// The level whose numbers a level gives.
+constexpr IsaLevel numerics_of(IsaLevel level) {
+  return level == IsaLevel::kAmxEmulated ? IsaLevel::kAmx : level;
+}
+// Whether products of the prefill role take activations in BF16.
+constexpr bool has_tiles(IsaLevel level) { return numerics_of(level) == IsaLevel::kAmx; }
+
+// The feature bits of this machine that this process may use: for AMX the system is asked, once,
+// for the permission that its registers need.
 std::uint32_t detect_cpu_features();
 
-// True when a level's kernels exist and the features allow them.
+// True when the features allow a level.
 bool is_supported(IsaLevel level, std::uint32_t features);
 
 // The best supported level, or the one that `forced` names (empty: not forced).
-// Errors: kInvalidArgument for an unknown name, kUnsupported when this build or machine lacks it.
+// Errors: kInvalidArgument for an unknown name, kUnsupported when this machine lacks it.
 Result<IsaLevel> choose_isa_level(std::uint32_t features, std::string_view forced);
 
 }  // namespace cicada::platform

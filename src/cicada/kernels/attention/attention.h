@@ -78,7 +78,7 @@ struct AttentionKernels {
   void (*finish)(const float* total_out, const float* total_stats, std::size_t value_dim, float* y);
 };
 
-// The functions of a level; the level must be built (platform::is_supported).
+// The functions of a level; platform::is_supported says which may be called.
 const AttentionKernels& attention_kernels(platform::IsaLevel level);
 
 }  // namespace cicada::kernels

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kMostRounds = 1'000'000;  // so that no sum leave
 // Multiplications and additions of one round of int8_products, counted apart.
 inline constexpr std::uint64_t kInt8RoundOps = std::uint64_t{16} * 64 * 2;
 
-// The functions of a level; the level must be built (platform::is_supported).
+// The functions of a level; platform::is_supported says which may be called.
 const MachineKernels& machine_kernels(platform::IsaLevel level);
 
 }  // namespace cicada::kernels

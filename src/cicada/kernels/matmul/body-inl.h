@@ -2,15 +2,14 @@
 // operations, which is the contract.
 #pragma once
 
-#include "cicada/kernels/activations-inl.h"
+#include "cicada/kernels/matmul/finish-inl.h"
 #include "cicada/kernels/matmul/layout.h"
 #include "cicada/kernels/matmul/matmul.h"
+#include "cicada/kernels/matmul/unpack-inl.h"
 #include "cicada/kernels/simd-inl.h"
 
 namespace cicada::kernels {
 namespace {
-
-using tensor::DType;
 
 // The most rows of activations one sub-tile takes: as many accumulators as the registers hold.
 #if defined(__AVX512F__)
@@ -27,85 +26,6 @@ inline constexpr std::size_t kPrefetchBytes = 4096;
 CICADA_INLINE void prefetch(const std::uint8_t* p, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 3);
 }
-
-// Steps kFirst … kFirst + 3 from a vector of two-bit quants: their low bits, or above others.
-template <std::size_t kFirst, int kShift, bool kIsAbove>
-CICADA_INLINE void add_two_bits(U8x64 plane, U8x64 (&q)[8]) {
-  if constexpr (kIsAbove) {
-    q[kFirst] = or_two_bits<0, kShift>(q[kFirst], plane);
-    q[kFirst + 1] = or_two_bits<2, kShift>(q[kFirst + 1], plane);
-    q[kFirst + 2] = or_two_bits<4, kShift>(q[kFirst + 2], plane);
-    q[kFirst + 3] = or_two_bits<6, kShift>(q[kFirst + 3], plane);
-  } else {
-    q[kFirst] = two_bits<0>(plane);
-    q[kFirst + 1] = two_bits<2>(plane);
-    q[kFirst + 2] = two_bits<4>(plane);
-    q[kFirst + 3] = two_bits<6>(plane);
-  }
-}
-
-// The eight steps of a block as unsigned bytes.
-template <DType kType>
-CICADA_INLINE void unpack_body(const std::uint8_t* p, U8x64 (&q)[8]) {
-  constexpr PackedLayout kLayout = packed_layout(kType);
-  if constexpr (kLayout.bytes) {
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < 8; ++v) q[v] = load_bytes(p + 64 * v);
-    return;
-  }
-  constexpr std::size_t kTwoBitsAt = kLayout.nibbles ? 256 : 0;
-  constexpr std::size_t kOneBitAt = kTwoBitsAt + (kLayout.two_bits ? 128 : 0);
-  constexpr int kHighShift = kLayout.nibbles ? 4 : 0;
-  if constexpr (kLayout.nibbles) {
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < 4; ++i) {
-      const U8x64 pair = load_bytes(p + 64 * i);
-      q[2 * i] = nibble<0>(pair);
-      q[2 * i + 1] = nibble<4>(pair);
-    }
-  }
-  if constexpr (kLayout.two_bits) {
-    add_two_bits<0, kHighShift, kLayout.nibbles>(load_bytes(p + kTwoBitsAt), q);
-    add_two_bits<4, kHighShift, kLayout.nibbles>(load_bytes(p + kTwoBitsAt + 64), q);
-  }
-  if constexpr (kLayout.one_bit) {
-    constexpr char kBit = static_cast<char>(1 << (kHighShift + (kLayout.two_bits ? 2 : 0)));
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < 8; ++v) {
-      q[v] = add_where(q[v], p + kOneBitAt + 8 * v, kBit);
-    }
-  }
-  if constexpr (kLayout.uses_table) {
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < 8; ++v) q[v] = lookup(kIq4Table.data(), q[v]);
-  }
-}
-
-// Scales and minima of one block, 16 rows each; a minimum is what is added to scale * q.
-template <DType kType>
-struct BlockScales {
-  static constexpr PackedLayout kLayout = packed_layout(kType);
-  F32x16 scale[kLayout.groups];
-  F32x16 minimum[kLayout.groups];
-
-  CICADA_INLINE BlockScales(const std::uint8_t* p, F32x16 d, F32x16 dmin) {
-    if constexpr (kLayout.header_bytes == 0) {
-      scale[0] = load_f16(reinterpret_cast<const std::uint16_t*>(p));
-      if constexpr (kLayout.has_min) {
-        minimum[0] = load_f16(reinterpret_cast<const std::uint16_t*>(p + 32));
-      }
-    } else {
-#pragma GCC unroll 2
-      for (std::size_t g = 0; g < kLayout.groups; ++g) {
-        const std::uint8_t* at = p + 16 * g;
-        scale[g] = d * (kLayout.is_signed_scale ? load_i8(at) : load_u8(at));
-        if constexpr (kLayout.has_min) {
-          minimum[g] = zero() - dmin * load_u8(at + 16 * kLayout.groups);
-        }
-      }
-    }
-  }
-};
 
 CICADA_INLINE const QuantBlock& first_plane(const QuantBlock& x) { return x; }
 CICADA_INLINE const QuantBlock& first_plane(const WideQuantBlock& x) { return x.high; }
@@ -194,17 +114,6 @@ CICADA_INLINE void block_tile(const std::uint8_t* w, std::size_t supers, const B
   }
 #pragma GCC unroll 16
   for (std::size_t j = 0; j < kRows; ++j) store(out + kGroupRows * j, acc[j]);
-}
-
-template <DType kType>
-CICADA_INLINE F32x16 load_weights(const std::uint8_t* p) {
-  if constexpr (kType == DType::kF32) {
-    return load(reinterpret_cast<const float*>(p));
-  } else if constexpr (kType == DType::kF16) {
-    return load_f16(reinterpret_cast<const std::uint16_t*>(p));
-  } else {
-    return load_bf16(reinterpret_cast<const std::uint16_t*>(p));
-  }
 }
 
 template <DType kType, std::size_t kRows>
@@ -323,6 +232,8 @@ TileInput tile_input(const Activations& x, std::size_t t) {
     case InputFormat::kF32:
       data = static_cast<const float*>(x.data) + t * kTileRows * x.columns;
       break;
+    case InputFormat::kBF16:  // of level amx only
+      break;
   }
   return {.data = data, .rows = tile_width(x.rows, t), .columns = x.columns};
 }
@@ -337,22 +248,6 @@ CICADA_INLINE void for_tiles(std::size_t rows, std::size_t group_begin, std::siz
     for (std::size_t t = 0; t < tiles; ++t) {
       for (std::size_t g = g0; g < g1; ++g) body(t, g);
     }
-  }
-}
-
-CICADA_INLINE void finish(const MatmulArgs& args, std::size_t row, std::size_t column,
-                          const float* acc) {
-  float* y = args.y + row * args.ldy + column;
-  if (column + kGroupRows <= args.w.rows) {
-    F32x16 value = load(acc);
-    if (args.bias != nullptr) value = value + load(args.bias + column);
-    if (args.epilogue == Epilogue::kAdd) value = load(y) + value;
-    store(y, value);
-    return;
-  }
-  for (std::size_t i = 0; column + i < args.w.rows; ++i) {
-    const float value = args.bias != nullptr ? acc[i] + args.bias[column + i] : acc[i];
-    y[i] = args.epilogue == Epilogue::kAdd ? y[i] + value : value;
   }
 }
 
@@ -384,16 +279,8 @@ void glu(const GluArgs& args, std::size_t group_begin, std::size_t group_end) {
     gate_function(gate_data + g * gate_bytes, x, gate);
     up_function(up_data + g * up_bytes, tile_input(args.up_x, t), up);
     for (std::size_t j = 0; j < x.rows; ++j) {
-      float* y = args.y + (t * kTileRows + j) * args.ldy + g * kGroupRows;
-      const F32x16 value =
-          gate_activation(args.activation, load(gate + j * kGroupRows)) * load(up + j * kGroupRows);
-      if ((g + 1) * kGroupRows <= args.gate.rows) {
-        store(y, value);
-        continue;
-      }
-      alignas(64) float lanes[kGroupRows];
-      store(lanes, value);
-      for (std::size_t i = 0; g * kGroupRows + i < args.gate.rows; ++i) y[i] = lanes[i];
+      finish_glu(args, t * kTileRows + j, g * kGroupRows, gate + j * kGroupRows,
+                 up + j * kGroupRows);
     }
   });
 }

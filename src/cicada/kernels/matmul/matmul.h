@@ -7,7 +7,9 @@
 //            minima)
 //          float types, for k ascending: acc = fma(w, x, acc). The bits of an output depend on its
 //          own row of x and of w only, never on m, the tile or the threads; and they are the same
-//          on every level (docs/numerics.md).
+//          on every level (docs/numerics.md). Activations in BF16 (level amx, block types and
+//          BF16): weights are rounded to BF16, and acc takes tiles of 32 columns, ascending, as
+//          tiles-inl.h says.
 // Threads: callable on disjoint group ranges at once.
 #pragma once
 
@@ -27,6 +29,20 @@ struct PackedWeights {
   std::size_t columns = 0;  // k
 };
 
+// What a product in tiles works in; made once, one a thread. Shapes: panels [group][tiles of 512
+// BF16]; sums [row tile, group][16 rows, 16].
+inline constexpr std::size_t kTileScratchGroups = 8;  // groups of weights taken together
+struct alignas(64) TileScratch {
+  std::uint16_t panels[kTileScratchGroups][std::size_t{32} * 512];
+  float sums[std::size_t{32} * kTileScratchGroups][256];
+};
+
+// Whether weights of a type can be multiplied with activations in BF16. Wider floats would lose
+// bits and stay in float32.
+constexpr bool has_tile_products(tensor::DType dtype) {
+  return dtype != tensor::DType::kF32 && dtype != tensor::DType::kF16;
+}
+
 enum class Epilogue : std::uint8_t {
   kStore,  // y = acc (+ bias)
   kAdd,    // y = y + (acc (+ bias))
@@ -44,6 +60,7 @@ struct MatmulArgs {
   float* y = nullptr;
   std::size_t ldy = 0;
   Epilogue epilogue = Epilogue::kStore;
+  TileScratch* scratch = nullptr;  // for activations in BF16
 };
 
 // y = act(x · gateᵀ) * (x · upᵀ); gate and up have equal shapes, and the same x in the form each
@@ -56,6 +73,7 @@ struct GluArgs {
   float* y = nullptr;
   std::size_t ldy = 0;
   Activation activation = Activation::kSilu;
+  TileScratch* scratch = nullptr;  // for activations in BF16
 };
 
 // The functions of one level. Ranges are groups of 16 rows of w.
@@ -64,7 +82,7 @@ struct MatmulKernels {
   void (*glu)(const GluArgs& args, std::size_t group_begin, std::size_t group_end);
 };
 
-// The functions of a level; the level must be built (platform::is_supported).
+// The functions of a level; platform::is_supported says which may be called.
 const MatmulKernels& matmul_kernels(platform::IsaLevel level);
 
 }  // namespace cicada::kernels

@@ -114,6 +114,18 @@ void quantize_wide(const float* x, std::size_t n, WideQuantBlock* out, std::size
   }
 }
 
+void to_bf16(const float* x, std::size_t n, std::uint16_t* out) {
+  const std::size_t padded = (n + kBf16TileColumns - 1) / kBf16TileColumns * kBf16TileColumns;
+  for (std::size_t i = 0; i < padded; i += 16) {
+    std::uint16_t* at = out + i / kBf16TileColumns * kBf16TileElements + i % kBf16TileColumns;
+    if (i + 16 <= n) {
+      store_bf16(at, load(x + i));
+    } else {
+      store_bf16(at, i < n ? load_first(x + i, n - i) : zero());
+    }
+  }
+}
+
 void add(const float* x, std::size_t n, float* y) {
   for_lanes(n, [&](std::size_t i, std::size_t count) {
     store_n(y + i, load_n(y + i, count) + load_n(x + i, count), count);

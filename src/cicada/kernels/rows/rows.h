@@ -26,6 +26,10 @@ struct RowKernels {
   // The same with integers of 15 bits.
   void (*quantize_wide)(const float* x, std::size_t n, WideQuantBlock* out, std::size_t stride);
 
+  // Rounds x [n] to nearest even, NaN to NaN, as one row of tiles (activations.h); zeros up to a
+  // whole tile.
+  void (*to_bf16)(const float* x, std::size_t n, std::uint16_t* out);
+
   // y += x. Shapes: [n].
   void (*add)(const float* x, std::size_t n, float* y);
 
@@ -44,7 +48,7 @@ struct RowKernels {
   void (*store_value)(const float* x, std::size_t n, std::uint16_t* out);
 };
 
-// The functions of a level; the level must be built (platform::is_supported).
+// The functions of a level; platform::is_supported says which may be called.
 const RowKernels& row_kernels(platform::IsaLevel level);
 
 }  // namespace cicada::kernels

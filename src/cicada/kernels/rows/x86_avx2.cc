@@ -6,6 +6,7 @@ extern const RowKernels row_kernels_avx2;
 const RowKernels row_kernels_avx2 = {.rms_norm = rms_norm,
                                      .quantize = quantize,
                                      .quantize_wide = quantize_wide,
+                                     .to_bf16 = to_bf16,
                                      .add = add,
                                      .scale = scale,
                                      .rope = rope,

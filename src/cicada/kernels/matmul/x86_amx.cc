@@ -1,0 +1,8 @@
+#include "cicada/kernels/matmul/tile_body-inl.h"
+
+namespace cicada::kernels {
+
+extern const MatmulKernels matmul_kernels_amx;
+const MatmulKernels matmul_kernels_amx = {.matmul = matmul, .glu = glu};
+
+}  // namespace cicada::kernels
