@@ -107,3 +107,19 @@ class LlamaCpp(Engine):
 
     def gelu(self, x):  # a table over float16
         return to_f16(super().gelu(to_f16(x)))
+
+
+@dataclasses.dataclass
+class TileEngine(Engine):
+    """Cicada's prefill role on tile instructions: activations of BF16 weights in BF16.
+
+    They are rounded as multiples of 1 / `factor`: another factor gives rounding errors of the same
+    size that are independent of the engine's.
+    """
+
+    factor: float = 1.0
+
+    def linear(self, x, weight, weight_type):
+        if weight_type == Q.BF16:
+            x = to_bf16(x * F32(self.factor)) / F32(self.factor)
+        return super().linear(x, weight, weight_type)

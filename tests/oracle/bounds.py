@@ -26,11 +26,12 @@ import dataclasses
 import numpy as np
 
 import oracle
-from arithmetic import FLOAT_TYPES, Engine
+from arithmetic import FLOAT_TYPES, Engine, Q, TileEngine
 
 FACTOR = 2.0
 QUANT_STEPS = (127.0, 126.5, 126.0, 125.5, 125.0, 124.5)
 FLOAT_RUNS = 8
+TILE_FACTORS = (1.0, 1.11, 1.23, 1.37, 1.59, 1.83)
 
 
 @dataclasses.dataclass
@@ -60,6 +61,10 @@ def is_float(model):
     return all(model.types[name] in FLOAT_TYPES for name in model.types)
 
 
+def has_bf16(model):
+    return any(kind == Q.BF16 for kind in model.types.values())
+
+
 def as_float32(model):
     weights = {name: value.astype(np.float32) for name, value in model.weights.items()}
     return dataclasses.replace(model, weights=weights)
@@ -72,6 +77,12 @@ def simulations(model, ids, engine=Engine, **options):
         noises = [np.random.default_rng(s) for s in range(FLOAT_RUNS)]
         return [oracle.forward(single, ids, engine(kv_noise=noise, **options)) for noise in noises]
     return [oracle.forward(single, ids, engine(steps=s, **options)) for s in QUANT_STEPS]
+
+
+def tile_simulations(model, ids):
+    """The same of engines that multiply BF16 weights in tiles."""
+    single = as_float32(model)
+    return [oracle.forward(single, ids, TileEngine(factor=factor)) for factor in TILE_FACTORS]
 
 
 def bound_from(exact, runs):

@@ -21,10 +21,14 @@ import oracle
 LEVEL_FLAGS = {  # flags of /proc/cpuinfo that a level needs
     "scalar": [],
     "avx2": ["avx2", "fma", "f16c"],
+    "avxvnni": ["avx2", "fma", "f16c", "avx_vnni"],
     "avx512vnni": ["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"],
+    "amx_emulated": ["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx512_bf16"],
+    "amx": ["avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8", "amx_bf16"],
 }
+TILE_LEVELS = {"amx_emulated", "amx"}  # their prefill role takes activations in BF16
 HEADING = (
-    f"{'model':21s} {'level':10s} {'role':7s} {'max error':>10s} {'bound':>9s} {'rms error':>10s} "
+    f"{'model':21s} {'level':12s} {'role':7s} {'max error':>10s} {'bound':>9s} {'rms error':>10s} "
     f"{'bound':>9s} {'KL':>9s} {'to int8 sim.':>12s}"
 )
 
@@ -82,10 +86,15 @@ class Driver:
             model_path = pathlib.Path(model_path) / "model.safetensors"
         exact = oracle.forward(model, ids)
         runs = bounds.simulations(model, ids)
-        bound = bounds.bound_from(exact, runs)
+        bound_of_all = bounds.bound_from(exact, runs)
+        tile_bound = bound_of_all
+        if bounds.has_bf16(model) and not TILE_LEVELS.isdisjoint(self.levels):
+            tile_bound = bounds.bound_from(exact, bounds.tile_simulations(model, ids))
         for level in self.levels:
             for role in ("prefill", "decode"):
-                row = f"{name:21s} {level:10s} {role:7s}"
+                row = f"{name:21s} {level:12s} {role:7s}"
+                in_tiles = level in TILE_LEVELS and role == "prefill"
+                bound = tile_bound if in_tiles else bound_of_all
                 try:
                     ours = self.logits(model_path, ids, level, "--role", role, "--threads", "2")
                 except Failed as failure:

@@ -72,11 +72,12 @@ Result<std::vector<float>> logits_of(const Options& options, const std::vector<s
       const std::size_t want = is_last ? chunk : (chunk > 1 ? 1 + (chunk + b + step) % chunk : 1);
       const std::size_t count = std::min(want, ids.size() - done[b]);
       for (std::size_t i = 0; i < count; ++i) {
-        rows.push_back({.token = TokenId(ids[done[b] + i]),
-                        .position = static_cast<std::int64_t>(done[b] + i),
-                        .sequence = static_cast<std::uint32_t>(b),
-                        .wants_logits = is_last,
-                        .role = chunk == 1 ? model::Role::kDecode : model::Role::kPrefill});
+        rows.push_back(
+            {.token = TokenId(ids[done[b] + i]),
+             .position = static_cast<std::int64_t>(done[b] + i),
+             .sequence = static_cast<std::uint32_t>(b),
+             .wants_logits = is_last,
+             .role = options.role == "decode" ? model::Role::kDecode : model::Role::kPrefill});
       }
       done[b] += count;
       if (is_last) own = count;

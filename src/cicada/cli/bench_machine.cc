@@ -76,14 +76,27 @@ double read_rate(ThreadPool& pool, std::size_t workers, std::span<const std::byt
                    });
 }
 
-double int8_rate(ThreadPool& pool, std::size_t workers, const kernels::MachineKernels& kernels) {
+// Products in registers, in 10^12 a second: `round(rounds)` does `round_ops` a round.
+template <typename Round>
+OneAndAll product_tops(ThreadPool& pool, std::uint64_t round_ops, const Round& round) {
   constexpr std::uint64_t kRounds = 10'000;
   static_assert(kRounds <= kernels::kMostRounds);
-  const double ops = static_cast<double>(kRounds * kernels::kInt8RoundOps * workers);
-  return best_rate(pool, workers, ops, [&](std::size_t, std::uint64_t rounds) {
-    std::uint32_t sum = 0;
-    for (std::uint64_t round = 0; round < rounds; ++round) sum += kernels.int8_products(kRounds);
-    return sum;
+  const auto rate = [&](std::size_t workers) {
+    const double ops = static_cast<double>(kRounds * round_ops * workers);
+    return best_rate(pool, workers, ops, [&](std::size_t, std::uint64_t rounds) {
+      std::uint32_t sum = 0;
+      for (std::uint64_t i = 0; i < rounds; ++i) sum += round(kRounds);
+      return sum;
+    });
+  };
+  return {.one = rate(1) / 1e12, .all = rate(pool.size()) / 1e12};
+}
+
+OneAndAll tile_tops(ThreadPool& pool, std::uint64_t round_ops, void (*products)(std::uint64_t)) {
+  if (products == nullptr) return {};
+  return product_tops(pool, round_ops, [products](std::uint64_t rounds) {
+    products(rounds);
+    return std::uint32_t{0};
   });
 }
 
@@ -145,8 +158,9 @@ Result<MachineLimits> measure_machine(ThreadPool& pool, platform::IsaLevel level
     limits.reads.push_back({.bytes = bytes, .gb_per_s = {.one = one / 1e9, .all = all / 1e9}});
   }
   progress.update("multiplying");
-  limits.int8_tops = {.one = int8_rate(pool, 1, kernels) / 1e12,
-                      .all = int8_rate(pool, pool.size(), kernels) / 1e12};
+  limits.int8_tops = product_tops(pool, kernels::kInt8RoundOps, kernels.int8_products);
+  limits.int8_tile_tops = tile_tops(pool, kernels::kInt8TileRoundOps, kernels.int8_tile_products);
+  limits.bf16_tile_tops = tile_tops(pool, kernels::kBf16TileRoundOps, kernels.bf16_tile_products);
   limits.barrier_ns = 1e9 * barrier_seconds(pool);
   progress.clear();
   if (platform::interrupted()) return fail(Code::kCancelled, "stopped");
@@ -166,6 +180,10 @@ void write_json(const MachineLimits& limits, json::Writer& writer) {
   }
   writer.end_array();
   write_pair(writer, "int8_tops", limits.int8_tops);
+  if (limits.bf16_tile_tops.all > 0.0) {
+    write_pair(writer, "int8_tile_tops", limits.int8_tile_tops);
+    write_pair(writer, "bf16_tile_tops", limits.bf16_tile_tops);
+  }
   writer.field("barrier_ns", limits.barrier_ns).end_object();
 }
 
@@ -176,10 +194,14 @@ std::string to_text(const MachineLimits& limits) {
     text += fmt::format("read {:>9}, over and over: {:>7.1f} {:>7.1f} GB/s\n",
                         platform::format_bytes(read.bytes), read.gb_per_s.one, read.gb_per_s.all);
   }
-  return text + fmt::format(
-                    "8-bit products:            {:>7.2f} {:>7.2f} TOPS\n"
-                    "barrier:                           {:>7.0f} ns\n",
-                    limits.int8_tops.one, limits.int8_tops.all, limits.barrier_ns);
+  const auto add_tops = [&text](const char* name, const OneAndAll& tops) {
+    if (tops.all > 0.0)
+      text += fmt::format("{:<26} {:>7.2f} {:>7.2f} TOPS\n", name, tops.one, tops.all);
+  };
+  add_tops("8-bit products:", limits.int8_tops);
+  add_tops("8-bit products of tiles:", limits.int8_tile_tops);
+  add_tops("BF16 products of tiles:", limits.bf16_tile_tops);
+  return text + fmt::format("barrier:                           {:>7.0f} ns\n", limits.barrier_ns);
 }
 
 }  // namespace cicada::cli

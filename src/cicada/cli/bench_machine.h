@@ -30,7 +30,9 @@ struct MachineLimits {
   platform::IsaLevel level = platform::IsaLevel::kScalar;
   std::vector<ReadSpeed> reads;  // working sets ascending
   OneAndAll int8_tops;           // 10^12 multiplications and additions a second
-  double barrier_ns = 0.0;       // from the first to come to the last to go
+  OneAndAll int8_tile_tops;      // the same of tiles; 0: no tile instructions
+  OneAndAll bf16_tile_tops;
+  double barrier_ns = 0.0;  // from the first to come to the last to go
 };
 
 // Takes some seconds; nothing else should run. Errors: kOutOfMemory; kCancelled.

@@ -17,12 +17,21 @@ struct MachineKernels {
   // `rounds` rounds of sixteen independent products of 64 unsigned with 64 signed bytes, all in
   // registers. At most kMostRounds. Returns the sum of all products, modulo 2^32.
   std::uint32_t (*int8_products)(std::uint64_t rounds);
+
+  // `rounds` rounds of four independent products of tiles, of bytes and of BF16, all in registers.
+  // None where there are no tile instructions.
+  void (*int8_tile_products)(std::uint64_t rounds) = nullptr;
+  void (*bf16_tile_products)(std::uint64_t rounds) = nullptr;
 };
 
 inline constexpr std::uint64_t kMostRounds = 1'000'000;  // so that no sum leaves 32 bits
 
 // Multiplications and additions of one round of int8_products, counted apart.
 inline constexpr std::uint64_t kInt8RoundOps = std::uint64_t{16} * 64 * 2;
+
+// The same of the rounds of tiles: 16 by 16 sums over 64 bytes or 32 BF16.
+inline constexpr std::uint64_t kInt8TileRoundOps = std::uint64_t{4} * 16 * 16 * 64 * 2;
+inline constexpr std::uint64_t kBf16TileRoundOps = std::uint64_t{4} * 16 * 16 * 32 * 2;
 
 // The functions of a level; platform::is_supported says which may be called.
 const MachineKernels& machine_kernels(platform::IsaLevel level);

@@ -16,6 +16,9 @@
 
 #include "cicada/kernels/activations.h"
 #include "cicada/kernels/simd-inl.h"
+#if !defined(CICADA_EMULATED_TILES)
+#include "cicada/kernels/tile_unit-inl.h"
+#endif
 #include "cicada/tensor/half.h"
 
 namespace cicada::kernels {
@@ -88,23 +91,6 @@ void multiply(const TileProduct<kRowTiles, kGroups>& product) {
 }
 
 #else
-
-// The tile registers of this thread, set up for 16 rows of 64 bytes each while it lives.
-class TileUnit {
- public:
-  TileUnit() {
-    alignas(64) std::uint8_t config[64] = {};
-    config[0] = 1;  // the palette of eight tiles
-    for (std::size_t tile = 0; tile < 8; ++tile) {
-      config[16 + 2 * tile] = 64;  // bytes of a row, 16 bits each
-      config[48 + tile] = 16;      // rows
-    }
-    __asm__ volatile("ldtilecfg %0" : : "m"(config));
-  }
-  TileUnit(const TileUnit&) = delete;
-  TileUnit& operator=(const TileUnit&) = delete;
-  ~TileUnit() { _tile_release(); }
-};
 
 // Tiles 0 … 3 hold sums (two of a row of tiles side by side), 4 and 5 activations, 6 and 7 weights:
 // four products for four loads. The intrinsics do not say that they touch memory, hence the fences.
