@@ -123,7 +123,8 @@ class Scorer {
       for (std::size_t i = 0; i < count; ++i) {
         // Not finite only when the logits are not; then they say which.
         if (!std::isfinite(nll[i])) {
-          CICADA_TRY(engine::check_logits(std::span(logits_).subspan(i * vocab, vocab)));
+          CICADA_TRY(engine::check_logits(std::span(logits_).subspan(i * vocab, vocab),
+                                          executor_->peak(i)));
         }
         score.sum += nll[i];
         score.sum_squares += nll[i] * nll[i];

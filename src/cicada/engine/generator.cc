@@ -137,8 +137,8 @@ Result<void> Generator::decode(std::size_t end, const GenerateOptions& options,
   TokenId hint = kNoToken;  // the guess for the next token, run or not
   while (true) {
     const std::size_t position = begin + result.tokens.size();
-    CICADA_ASSIGN(const TokenId token,
-                  sampler_.sample(logits_row(row), options.sampler, 0, position));
+    CICADA_ASSIGN(const TokenId token, sampler_.sample(logits_row(row), executor_->peak(row),
+                                                       options.sampler, 0, position));
     if (std::find(options.end_tokens.begin(), options.end_tokens.end(), token) !=
         options.end_tokens.end()) {
       result.reason = FinishReason::kStop;

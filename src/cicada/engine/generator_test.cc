@@ -15,8 +15,7 @@ class GeneratorTest : public testing::Test {
  protected:
   GeneratorTest()
       : pool_(2),
-        model_(model::load_test_model(model::test_file({}), pool_,
-                                      kernels::runnable_levels().back())) {}
+        model_(model::load_test_model(model::test_file({}), pool_, kernels::best_level())) {}
 
   std::unique_ptr<Generator> generator(std::size_t context, std::size_t chunk = 16) {
     auto made = Generator::create(*model_, pool_, context, chunk);
@@ -119,8 +118,8 @@ TEST_F(GeneratorTest, APromptWithoutRoomIsRefusedWithBothNumbers) {
 // Weights of NaN, and ones whose products overflow.
 TEST_F(GeneratorTest, LogitsThatAreNotFiniteEndItWithAnError) {
   for (const float head : {std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
-    const auto model = model::load_test_model(model::test_file({.head = head}), pool_,
-                                              kernels::runnable_levels().back());
+    const auto model =
+        model::load_test_model(model::test_file({.head = head}), pool_, kernels::best_level());
     auto generator = Generator::create(*model, pool_, 64);
     for (const GenerateOptions& options : {GenerateOptions{}, kSampled}) {
       bool has_answered = false;

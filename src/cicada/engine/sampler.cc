@@ -21,26 +21,6 @@ Result<void> check_share(const char* name, float value) {
   return fail(Code::kInvalidArgument, "{}: is {}, 0 to 1 is allowed", name, value);
 }
 
-struct Largest {
-  std::size_t id = 0;
-  float logit = -INFINITY;
-  bool is_sound = false;  // it is a number, and no other is NaN or plus infinity
-};
-
-Largest find_largest(std::span<const float> logits) {
-  Largest largest;
-  bool is_damaged = false;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    is_damaged |= !(logits[i] < INFINITY);  // NaN too
-    if (logits[i] > largest.logit) {
-      largest.logit = logits[i];
-      largest.id = i;
-    }
-  }
-  largest.is_sound = !is_damaged && largest.logit > -INFINITY;
-  return largest;
-}
-
 tl::unexpected<Error> damaged(std::span<const float> logits) {
   const auto first = std::ranges::find_if(logits, [](float logit) { return !(logit < INFINITY); });
   if (first == logits.end()) {
@@ -70,24 +50,19 @@ double counter_uniform(std::uint64_t seed, std::uint64_t choice, std::uint64_t p
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-Result<TokenId> greedy(std::span<const float> logits) {
-  const Largest largest = find_largest(logits);
-  if (!largest.is_sound) return damaged(logits);
-  return TokenId(static_cast<std::int32_t>(largest.id));
-}
-
-Result<void> check_logits(std::span<const float> logits) {
-  if (!find_largest(logits).is_sound) return damaged(logits);
+Result<void> check_logits(std::span<const float> logits, const model::Peak& peak) {
+  if (!peak.is_sound()) return damaged(logits);
   return {};
 }
 
-Result<TokenId> Sampler::sample(std::span<const float> logits, const SamplerOptions& options,
-                                std::uint64_t choice, std::uint64_t position) {
-  CICADA_ASSIGN(const TokenId best, greedy(logits));
+Result<TokenId> Sampler::sample(std::span<const float> logits, const model::Peak& peak,
+                                const SamplerOptions& options, std::uint64_t choice,
+                                std::uint64_t position) {
+  CICADA_TRY(check_logits(logits, peak));
+  const TokenId best(static_cast<std::int32_t>(peak.index));
   if (options.temperature <= 0.0F || options.top_k == 1) return best;
   const std::span<double> weights = std::span(weights_).first(logits.size());
-  softmax_weights(logits, logits[static_cast<std::size_t>(best.value)], options.temperature,
-                  weights);
+  softmax_weights(logits, peak.value, options.temperature, weights);
   if (options.top_k > 0 || options.top_p < 1.0F || options.min_p > 0.0F) {
     cut(logits, options, weights);
   }

@@ -12,6 +12,7 @@
 
 #include "cicada/base/ids.h"
 #include "cicada/base/result.h"
+#include "cicada/model/executor.h"
 
 namespace cicada::engine {
 
@@ -34,9 +35,11 @@ class Sampler {
   // Working memory is sized here for `vocab` tokens.
   explicit Sampler(std::size_t vocab) : weights_(vocab) { candidates_.reserve(vocab); }
 
-  // Shapes: logits [vocab]. Allocates nothing but an error. Errors: those of check_logits().
-  Result<TokenId> sample(std::span<const float> logits, const SamplerOptions& options,
-                         std::uint64_t choice, std::uint64_t position);
+  // Shapes: logits [vocab]; peak: theirs. Allocates nothing but an error. Errors: those of
+  // check_logits().
+  Result<TokenId> sample(std::span<const float> logits, const model::Peak& peak,
+                         const SamplerOptions& options, std::uint64_t choice,
+                         std::uint64_t position);
 
  private:
   struct Candidate {
@@ -53,13 +56,10 @@ class Sampler {
   std::vector<Candidate> candidates_;
 };
 
-// The most likely token, the lowest id among equals. Errors: those of check_logits().
-Result<TokenId> greedy(std::span<const float> logits);
-
-// Whether a token can be chosen from these, or their softmax taken: a damaged or overflowing model
-// gives NaN or infinity. Single entries of minus infinity are fine. One pass over logits [vocab].
+// Whether a token can be chosen from logits [vocab] with this peak, or their softmax taken: a
+// damaged or overflowing model gives NaN or infinity. Single entries of minus infinity are fine.
 // Errors: kInternal names the first token whose logit is NaN or plus infinity, or says that none is
 // above minus infinity.
-Result<void> check_logits(std::span<const float> logits);
+Result<void> check_logits(std::span<const float> logits, const model::Peak& peak);
 
 }  // namespace cicada::engine

@@ -32,6 +32,11 @@ inline std::vector<platform::IsaLevel> runnable_levels() {
   return levels;
 }
 
+// The level that a user of this machine gets.
+inline platform::IsaLevel best_level() {
+  return *platform::choose_isa_level(platform::detect_cpu_features(), "");
+}
+
 // `count` elements that end where an unreadable page begins, so that one element too far is a
 // fault.
 template <typename T>

@@ -30,8 +30,7 @@ TEST_P(Decode, AllocatesNothing) {
   constexpr std::size_t kSequences = 3;
   constexpr std::size_t kPages = (kContext + kv::kPageTokens - 1) / kv::kPageTokens;
   platform::ThreadPool pool(2);
-  const auto model =
-      load_test_model(test_file(GetParam()), pool, kernels::runnable_levels().back());
+  const auto model = load_test_model(test_file(GetParam()), pool, kernels::best_level());
   auto executor = Executor::create(
       *model, pool, {.max_rows = 64, .max_sequences = kSequences, .max_context = kContext});
   auto pages = kv::PagePool::create(model->kv_shape(), kSequences * kPages);

@@ -48,6 +48,7 @@ Executor::Executor(const Model& model, platform::ThreadPool& pool, Workspace wor
   row_span_.reserve(limits().max_rows);
   wanting_.reserve(limits().max_rows);
   spans_.reserve(limits().max_sequences);
+  peaks_.resize(std::max(limits().max_logit_rows, limits().max_rows));
 }
 
 Result<void> Executor::check_batch(std::span<const Row> rows, std::size_t num_sequences) const {
@@ -136,10 +137,12 @@ void Executor::head(std::size_t first, std::size_t count, std::span<float> logit
 void Executor::run_region(const Region& region) {
   const std::vector<Step>& steps = model_->plan().steps;
   pool_->run([&](std::size_t worker) {
+    std::fill_n(workspace_.workers[worker].peaks, region.head_count, kernels::Peak());
     for (std::size_t i = region.step_begin; i < region.step_end; ++i) {
       run_step(steps[i], region, worker);
     }
   });
+  fold_peaks(region);
 }
 
 void Executor::run_step(const Step& step, const Region& region, std::size_t worker) {
@@ -328,7 +331,29 @@ void Executor::product(const Step& step, const Region& region, std::size_t worke
                         .epilogue = product.epilogue,
                         .scratch = workspace_.workers[worker].tiles},
                        own.begin, own.end);
+        if (product.out == BufferId::kLogits) note_peaks(region, own, worker);
       }
+    }
+  }
+}
+
+void Executor::note_peaks(const Region& region, const Range& groups, std::size_t worker) {
+  const std::size_t begin = groups.begin * kernels::kGroupRows;
+  const std::size_t end = std::min<std::size_t>(groups.end * kernels::kGroupRows, config_.vocab);
+  for (std::size_t i = 0; i < region.head_count; ++i) {
+    row_kernels_.note_peak(region.logits + i * config_.vocab + begin, end - begin,
+                           static_cast<std::uint32_t>(begin), workspace_.workers[worker].peaks[i]);
+  }
+}
+
+void Executor::fold_peaks(const Region& region) {
+  for (std::size_t i = 0; i < region.head_count; ++i) {
+    kernels::Peak& peak = peaks_[i];
+    peak = {};
+    for (const WorkerScratch& worker : workspace_.workers) {
+      const bool is_damaged = peak.is_damaged || worker.peaks[i].is_damaged;
+      if (peak.is_below(worker.peaks[i])) peak = worker.peaks[i];
+      peak.is_damaged = is_damaged;
     }
   }
 }

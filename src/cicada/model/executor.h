@@ -24,6 +24,8 @@
 
 namespace cicada::model {
 
+using Peak = kernels::Peak;
+
 // What a row is for: the bits of a position may depend on it (docs/numerics.md).
 enum class Role : std::uint8_t {
   kPrefill,  // what was sent
@@ -59,6 +61,10 @@ class Executor {
 
   // Logits of wanting rows [first, first + count) of the last batch. Shapes: logits [count, vocab].
   void head(std::size_t first, std::size_t count, std::span<float> logits);
+
+  // The greatest logit of row `idx` of the logits that run() or head() wrote last, found while they
+  // were made.
+  const kernels::Peak& peak(std::size_t idx) const { return peaks_[idx]; }
 
  private:
   // Rows of one sequence in the batch.
@@ -107,6 +113,9 @@ class Executor {
   float* output(const Product& product, const Region& region) const;
   void product(const Step& step, const Region& region, std::size_t worker);
   void glu(const Step& step, const Region& region, std::size_t worker);
+  // Takes columns of a product that are logits into the worker's peaks.
+  void note_peaks(const Region& region, const platform::Range& groups, std::size_t worker);
+  void fold_peaks(const Region& region);
   void keep_wanted(std::size_t worker);
   void rotate_and_store(const Step& step, const Region& region, std::size_t worker);
   void attend(const Step& step, std::size_t worker);
@@ -141,6 +150,7 @@ class Executor {
   std::vector<Span> spans_;              // of the last batch
   std::vector<std::uint32_t> row_span_;  // row -> span
   std::vector<std::uint32_t> wanting_;   // rows that want logits, ascending
+  std::vector<kernels::Peak> peaks_;     // of the logits written last
   std::size_t num_prefill_rows_ = 0;     // of the last batch: they come first
 };
 

@@ -183,8 +183,7 @@ const std::vector<std::vector<std::size_t>> kCuts = {{SIZE_MAX}, {1}, {7}, {64},
 
 // What would be chosen, and what treats roles differently.
 bool is_best(IsaLevel level) {
-  const auto best = platform::choose_isa_level(platform::detect_cpu_features(), "");
-  return level == *best || platform::has_tiles(level);
+  return level == kernels::best_level() || platform::has_tiles(level);
 }
 
 // What every level takes.

@@ -97,6 +97,7 @@ void Workspace::lay_out(const Config& config) {
     worker.total_out = take<float>(queries * padded_value_dim_);
     worker.total_stats = take<float>(queries * 2);
     worker.input = take_input(kPrivateRows, widest);
+    worker.peaks = take<kernels::Peak>(std::max(limits_.max_logit_rows, limits_.max_rows));
     if (needs_.has_tiles) worker.tiles = take<kernels::TileScratch>(1);
   }
 }

@@ -10,6 +10,7 @@
 #include "cicada/kernels/activations.h"
 #include "cicada/kernels/attention/attention.h"
 #include "cicada/kernels/matmul/matmul.h"
+#include "cicada/kernels/rows/rows.h"
 #include "cicada/model/config.h"
 #include "cicada/tensor/buffer.h"
 
@@ -69,6 +70,7 @@ struct WorkerScratch {
   float* total_out = nullptr;
   float* total_stats = nullptr;
   PreparedInput input;                    // [kPrivateRows, widest row]
+  kernels::Peak* peaks = nullptr;         // [max_logit_rows]
   kernels::TileScratch* tiles = nullptr;  // with has_tiles
 };
 

@@ -172,5 +172,31 @@ void store_value(const float* x, std::size_t n, std::uint16_t* out) {
   });
 }
 
+void note_peak(const float* x, std::size_t n, std::uint32_t first, Peak& peak) {
+  const F32x16 infinity = broadcast(__builtin_inff());
+  F32x16 largest = zero() - infinity;
+  F32x16 damage = zero();
+  std::size_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const F32x16 v = load(x + i);
+    damage = damage + select_greater(infinity, v, zero(), broadcast(1.0F));
+    largest = max(v, largest);
+  }
+  bool is_damaged = reduce_add(damage) > 0.0F;
+  float piece = reduce_max(largest);
+  for (; i < n; ++i) {
+    is_damaged |= !(x[i] < __builtin_inff());
+    if (x[i] > piece) piece = x[i];
+  }
+  peak.is_damaged |= is_damaged;
+  Peak found{.value = piece, .index = first};
+  if (is_damaged || !peak.is_below(found)) return;  // later equals cannot lie before `first`
+  while (x[found.index - first] != piece) ++found.index;
+  if (peak.is_below(found)) {
+    peak.value = found.value;
+    peak.index = found.index;
+  }
+}
+
 }  // namespace
 }  // namespace cicada::kernels

@@ -15,6 +15,19 @@
 
 namespace cicada::kernels {
 
+// The greatest of some values seen so far, with the lowest index among equals.
+struct Peak {
+  float value = -__builtin_inff();
+  std::uint32_t index = 0;
+  bool is_damaged = false;  // NaN or plus infinity was among them; then the others mean nothing
+
+  // Whether it can be chosen: a number, and no damage anywhere.
+  bool is_sound() const { return !is_damaged && value > -__builtin_inff(); }
+  bool is_below(const Peak& other) const {
+    return other.value > value || (other.value == value && other.index < index);
+  }
+};
+
 struct RowKernels {
   // y[i] = x[i] * (1 / sqrt(mean(x²) + epsilon)) * gain[i]. Shapes: x, gain, y [n]; y may be x.
   void (*rms_norm)(const float* x, const float* gain, float epsilon, std::size_t n, float* y);
@@ -46,6 +59,9 @@ struct RowKernels {
 
   // Rounds a value to float16, clamped likewise. Shapes: x, out [n].
   void (*store_value)(const float* x, std::size_t n, std::uint16_t* out);
+
+  // Takes x [n], whose indexes begin at `first`, into a peak; pieces may come in any order.
+  void (*note_peak)(const float* x, std::size_t n, std::uint32_t first, Peak& peak);
 };
 
 // The functions of a level; platform::is_supported says which may be called.
