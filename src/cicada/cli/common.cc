@@ -52,6 +52,8 @@ void add_model_options(CLI::App& command, ModelArguments& arguments) {
   command.add_flag("--offline", arguments.offline, "Never fetch a model");
   command.add_flag("--no-elide", arguments.no_elide,
                    "Keep parts that are exactly zero in the plan");
+  command.add_flag("--resident-panels", arguments.resident_panels,
+                   "Keep weights in BF16 too (level amx): short prompts are faster");
 }
 
 std::unique_ptr<platform::ThreadPool> make_pool(const ModelArguments& arguments) {
@@ -80,6 +82,11 @@ Result<LoadedModel> load_model(const ModelArguments& arguments) {
   platform::Progress progress(STDERR_FILENO);
   model::ModelOptions options{.level = level, .load = {}};
   options.load.elide = !arguments.no_elide;
+  options.keep_panels = arguments.resident_panels;
+  if (arguments.resident_panels && !platform::has_tiles(level)) {
+    say(fmt::format("--resident-panels: level {} has no use for them, none are kept",
+                    platform::name(level)));
+  }
   options.load.progress = [&progress](std::uint64_t done, std::uint64_t total) {
     progress.update(fmt::format("loading  {} of {}", platform::format_bytes(done),
                                 platform::format_bytes(total)));

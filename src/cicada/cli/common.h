@@ -47,9 +47,11 @@ struct ModelArguments {
   bool offline = false;
   std::uint32_t threads = 0;  // 0: as many as this process may use
   bool no_elide = false;
+  bool resident_panels = false;
 };
 
-// Adds -m/--model, --offline, -t/--threads and --no-elide; `arguments` outlives the parse.
+// Adds -m/--model, --offline, -t/--threads, --no-elide and --resident-panels; `arguments` outlives
+// the parse.
 void add_model_options(CLI::App& command, ModelArguments& arguments);
 
 // A model ready to run.

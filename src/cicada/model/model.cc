@@ -39,6 +39,9 @@ Result<std::unique_ptr<Model>> Model::load(const formats::ModelFile& file,
   auto weights = Weights::load(file, model->config_, pool, options.load);
   if (!weights) return fail(std::move(weights).error().with_context(file.path()));
   model->weights_ = std::move(*weights);
+  if (options.keep_panels && platform::has_tiles(options.level)) {
+    CICADA_TRY(model->weights_.keep_panels(kernels::matmul_kernels(options.level), pool));
+  }
   model->plan_ =
       make_plan(model->config_, model->weights_, model->elide_, platform::has_tiles(model->level_));
   model->make_bias_tables();

@@ -19,7 +19,8 @@ namespace cicada::model {
 
 struct ModelOptions {
   platform::IsaLevel level = platform::IsaLevel::kScalar;
-  LoadOptions load;  // its `elide` also decides what the plan holds
+  LoadOptions load;          // its `elide` also decides what the plan holds
+  bool keep_panels = false;  // Weights::keep_panels, where the level has tiles
 };
 
 class Model {

@@ -300,6 +300,23 @@ TEST_P(Numerics, EmulatedTilesGiveTheBitsOfTiles) {
   }
 }
 
+TEST_P(Numerics, PanelsThatAreKeptGiveTheSameBits) {
+  const Text text;
+  platform::ThreadPool pool(2);
+  const auto file = formats::open_bytes(test_file(GetParam().model));
+  ASSERT_TRUE(file.has_value());
+  for (const IsaLevel level : kernels::runnable_levels()) {
+    if (!platform::has_tiles(level)) continue;
+    const auto kept = Model::load(*file, pool, {.level = level, .load = {}, .keep_panels = true});
+    ASSERT_TRUE(kept.has_value());
+    const bool is_wide = GetParam().model.dtype == tensor::DType::kF32 ||
+                         GetParam().model.dtype == tensor::DType::kF16;
+    EXPECT_EQ((*kept)->weights().panel_bytes() == 0, is_wide);
+    const std::vector<float> expected = logits_by(*load(GetParam().model, level), {}, text);
+    EXPECT_TRUE(same_bits(**kept, expected, logits_by(**kept, {.threads = 2}, text), text, 0));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(numerics, Numerics, testing::ValuesIn(subjects()),
                          [](const auto& p) { return std::string(p.param.name); });
 

@@ -7,6 +7,7 @@
 #include "cicada/kernels/matmul/layout.h"
 #include "cicada/kernels/matmul/pack.h"
 #include "cicada/model/tensors.h"
+#include "cicada/platform/resources.h"
 #include "cicada/tensor/dequantize.h"
 
 namespace cicada::model {
@@ -218,6 +219,44 @@ class WeightLoader {
   std::byte* vectors_ = nullptr;
   bool is_cancelled_ = false;
 };
+
+Result<void> Weights::keep_panels(const kernels::MatmulKernels& kernels,
+                                  platform::ThreadPool& pool) {
+  std::vector<PackedWeights*> matrices;
+  std::size_t elements = 0;
+  const auto panels_of = [](const PackedWeights& w) {
+    return kernels::num_groups(w.rows) * kernels::panel_elements(w.columns);
+  };
+  for (LayerWeights& layer : layers_) {
+    for (PackedWeights* w :
+         {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+      if (w->data == nullptr || !kernels::has_tile_products(w->dtype)) continue;
+      matrices.push_back(w);
+      elements += panels_of(*w);
+    }
+  }
+  const std::size_t bytes = elements * sizeof(std::uint16_t);
+  const std::uint64_t available = platform::available_memory_bytes();
+  if (bytes > available) {
+    return fail(Code::kOutOfMemory,
+                "panels that are kept take {} bytes, {} are free; without them the model runs",
+                bytes, available);
+  }
+  auto buffer = tensor::Buffer::create(bytes);
+  if (!buffer) return fail(std::move(buffer).error().with_context("panels"));
+  panels_ = std::move(*buffer);
+  std::uint16_t* at = panels_.as<std::uint16_t>().data();
+  for (PackedWeights* w : matrices) {
+    pool.run([&](std::size_t worker) {
+      const platform::Range range =
+          platform::partition(kernels::num_groups(w->rows), worker, pool.size());
+      kernels.fill_panels(*w, range.begin, range.end, at);
+    });
+    w->panels = at;
+    at += panels_of(*w);
+  }
+  return {};
+}
 
 Result<Weights> Weights::load(const ModelFile& file, const Config& config,
                               platform::ThreadPool& pool, const LoadOptions& options) {

@@ -51,6 +51,11 @@ class Weights {
   const kernels::PackedWeights& head() const { return head_; }
   std::span<const float> output_norm() const { return output_norm_; }
   std::span<const float> rope_factors() const { return rope_factors_; }  // [rope_dim / 2], empty: 1
+  // Keeps the layers' matrices as panels of tiles too (matmul.h), as far as their types allow it: 2
+  // bytes a weight. Errors: kOutOfMemory with the bytes wanted and free.
+  Result<void> keep_panels(const kernels::MatmulKernels& kernels, platform::ThreadPool& pool);
+
+  std::size_t panel_bytes() const { return panels_.size_bytes(); }
   std::size_t packed_bytes() const { return matrices_.size_bytes(); }
   std::span<const std::byte> packed() const { return {matrices_.data(), packed_bytes()}; }
 
@@ -59,6 +64,7 @@ class Weights {
 
   tensor::Buffer matrices_;
   tensor::Buffer vectors_;
+  tensor::Buffer panels_;
   std::vector<LayerWeights> layers_;
   kernels::PackedWeights embedding_;
   kernels::PackedWeights head_;

@@ -4,34 +4,18 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <string_view>
+
+#include "cicada/platform/cgroup.h"
 
 namespace cicada::platform {
 namespace {
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end == text.data()) return std::nullopt;
   return value;
-}
-
-// The cgroup v2 path of this process ("/user.slice/..."), empty when there is none.
-std::string cgroup_path() {
-  std::ifstream file("/proc/self/cgroup");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.starts_with("0::")) return line.substr(3);
-  }
-  return {};
 }
 
 }  // namespace
@@ -55,12 +39,9 @@ std::optional<double> parse_cpu_max(const std::string& line) {
 std::optional<double> cgroup_cpu_quota() {
   // The quota of every ancestor applies; the smallest wins.
   std::optional<double> smallest;
-  std::string path = cgroup_path();
-  while (true) {
-    const auto quota = parse_cpu_max(first_line("/sys/fs/cgroup" + path + "/cpu.max"));
+  for (const std::string& line : cgroup_lines("cpu.max")) {
+    const auto quota = parse_cpu_max(line);
     if (quota && (!smallest || *quota < *smallest)) smallest = quota;
-    if (path.empty() || path == "/") break;
-    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
   }
   const auto quota_us = parse_number(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"));
   const auto period_us = parse_number(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));

@@ -27,7 +27,15 @@ struct PackedWeights {
   const std::byte* data = nullptr;
   std::size_t rows = 0;     // n
   std::size_t columns = 0;  // k
+  // The same weights in tiles of BF16, kept: group after group of 16 rows, panel_elements() each.
+  // None: made for each product anew.
+  const std::uint16_t* panels = nullptr;
 };
+
+// BF16 that a group of 16 rows takes as a panel.
+constexpr std::size_t panel_elements(std::size_t columns) {
+  return bf16_elements(kTileRows, columns);
+}
 
 // What a product in tiles works in; made once, one a thread. Shapes: panels [group][tiles of 512
 // BF16]; sums [row tile, group][16 rows, 16].
@@ -80,6 +88,11 @@ struct GluArgs {
 struct MatmulKernels {
   void (*matmul)(const MatmulArgs& args, std::size_t group_begin, std::size_t group_end);
   void (*glu)(const GluArgs& args, std::size_t group_begin, std::size_t group_end);
+
+  // Panels of groups of w, for PackedWeights::panels; none where there are no tiles. Shapes: panels
+  // [all groups, panel_elements].
+  void (*fill_panels)(const PackedWeights& w, std::size_t group_begin, std::size_t group_end,
+                      std::uint16_t* panels) = nullptr;
 };
 
 // The functions of a level; platform::is_supported says which may be called.

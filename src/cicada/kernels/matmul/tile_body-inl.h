@@ -27,6 +27,7 @@ static_assert(sizeof(TileScratch::sums) == kPassTiles * kPanelGroups * kTileSums
 struct PanelGroup {
   const std::uint8_t* data = nullptr;
   FillFunction fill = nullptr;
+  const std::uint16_t* kept = nullptr;  // its panel, where that is kept
 };
 
 struct PanelGroups {
@@ -35,8 +36,10 @@ struct PanelGroups {
 
   void add(const PackedWeights& w, std::size_t group) {
     const auto* data = reinterpret_cast<const std::uint8_t*>(w.data);
-    list[count++] = {.data = data + group * packed_group_bytes(w.dtype, w.columns),
-                     .fill = fill_function(w.dtype)};
+    list[count++] = {
+        .data = data + group * packed_group_bytes(w.dtype, w.columns),
+        .fill = fill_function(w.dtype),
+        .kept = w.panels == nullptr ? nullptr : w.panels + group * panel_elements(w.columns)};
   }
 };
 
@@ -58,7 +61,13 @@ class TilePass {
       const std::size_t begin = tile * kTileColumns;
       const std::size_t columns = columns_ - begin < kRunColumns ? columns_ - begin : kRunColumns;
       for (std::size_t j = 0; j < groups_.count; ++j) {
-        groups_.list[j].fill(groups_.list[j].data, begin, columns, scratch_.panels[j]);
+        const PanelGroup& group = groups_.list[j];
+        if (group.kept != nullptr) {
+          panels_[j] = group.kept + tile * kTileElements;
+        } else {
+          group.fill(group.data, begin, columns, scratch_.panels[j]);
+          panels_[j] = scratch_.panels[j];
+        }
       }
       std::size_t i = 0;
       for (; i + 2 <= count_; i += 2) multiply_rows<2>(i, tile, tiles);
@@ -89,7 +98,7 @@ class TilePass {
         product.c[r][g] = scratch_.sums[(i + r) * kPanelGroups + j + g];
       }
     }
-    for (std::size_t g = 0; g < kGroups; ++g) product.b[g] = scratch_.panels[j + g];
+    for (std::size_t g = 0; g < kGroups; ++g) product.b[g] = panels_[j + g];
     multiply(product);
   }
 
@@ -100,6 +109,7 @@ class TilePass {
   TileScratch& scratch_;
   std::size_t columns_;
   std::size_t depth_ = 0;
+  const std::uint16_t* panels_[kPanelGroups] = {};  // of this run of columns
 };
 
 // Calls finish(pass, row tile of the pass, first row) for all rows of x.
@@ -156,6 +166,15 @@ void tile_glu(const GluArgs& args, std::size_t group_begin, std::size_t group_en
                    }
                  }
                });
+  }
+}
+
+void fill_panels(const PackedWeights& w, std::size_t group_begin, std::size_t group_end,
+                 std::uint16_t* panels) {
+  for (std::size_t g = group_begin; g < group_end; ++g) {
+    const auto* data = reinterpret_cast<const std::uint8_t*>(w.data);
+    fill_function(w.dtype)(data + g * packed_group_bytes(w.dtype, w.columns), 0, w.columns,
+                           panels + g * panel_elements(w.columns));
   }
 }
 

@@ -189,6 +189,20 @@ TEST_P(TileProducts, BitsDependOnNeitherPassesNorRuns) {
   for (const float value : y) ASSERT_TRUE(std::isfinite(value));
 }
 
+TEST_P(TileProducts, PanelsThatAreKeptGiveTheSameBits) {
+  const std::size_t k = widths().back();
+  const Weights w(GetParam().dtype, 35, k, 16);
+  const Input x(18, k, 17);
+  Guarded<std::uint16_t> panels(num_groups(35) * panel_elements(k));
+  matmul_kernels(GetParam().level).fill_panels(w.view(), 1, num_groups(35), panels.data());
+  matmul_kernels(GetParam().level).fill_panels(w.view(), 0, 1, panels.data());
+  PackedWeights kept = w.view();
+  kept.panels = panels.data();
+  const std::vector<float> expected = multiply(w.view(), x.view());
+  const std::vector<float> y = multiply(kept, x.view(), 1);
+  ASSERT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0);
+}
+
 TEST_P(TileProducts, EpiloguesFollowTheSum) {
   const std::size_t k = widths().front();
   const Weights w(GetParam().dtype, 21, k, 7);

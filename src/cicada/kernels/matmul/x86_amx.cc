@@ -3,6 +3,6 @@
 namespace cicada::kernels {
 
 extern const MatmulKernels matmul_kernels_amx;
-const MatmulKernels matmul_kernels_amx = {.matmul = matmul, .glu = glu};
+const MatmulKernels matmul_kernels_amx = {.matmul = matmul, .glu = glu, .fill_panels = fill_panels};
 
 }  // namespace cicada::kernels

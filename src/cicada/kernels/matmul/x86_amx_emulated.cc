@@ -4,6 +4,7 @@
 namespace cicada::kernels {
 
 extern const MatmulKernels matmul_kernels_amx_emulated;
-const MatmulKernels matmul_kernels_amx_emulated = {.matmul = matmul, .glu = glu};
+const MatmulKernels matmul_kernels_amx_emulated = {
+    .matmul = matmul, .glu = glu, .fill_panels = fill_panels};
 
 }  // namespace cicada::kernels
