@@ -54,7 +54,7 @@ test-models:
 
 bench: build
 	@for model in $(MODELS); do $(BUILD)/cicada pull "$$model" >/dev/null || exit; done
-	@llamacpp=$$(bench/peers/llamacpp.sh) && bench/compare.py $(addprefix -m ,$(MODELS)) --batches "$(BATCHES)" \
+	@llamacpp=$$(bench/peers/llamacpp.sh) && bench/compare.py $(addprefix -m ,$(MODELS)) --batches "$(BATCHES)" --answer 128 \
 		--peer "llama.cpp=$$llamacpp" $(addprefix --peer ,$(PEERS)) $(if $(README),--readme)
 
 lint:

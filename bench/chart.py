@@ -28,7 +28,8 @@ def _bar(y, summary, top, colour, label):
 def _workload(y, workload):
     rows = [("Cicada", workload["ours"], None)] + [(peer["name"], peer["speed"], peer["ratio"]["median"])
                                                    for peer in workload["peers"]]
-    top = max([workload["limit"]] + [speed["max"] for _, speed, _ in rows])
+    limit = workload["limit"] or 0.0
+    top = max([limit] + [speed["max"] for _, speed, _ in rows])
     parts = [_text(LEFT - 10, y + BAR - 4, workload["name"], 12, "end")]
     start = y
     for index, (name, speed, ratio) in enumerate(rows):
@@ -37,8 +38,9 @@ def _workload(y, workload):
             label += f" (ours {ratio:.1f} ×)"
         parts += _bar(y, speed, top, COLOURS[index % len(COLOURS)], label)
         y += BAR
-    x = LEFT + SCALE * workload["limit"] / top
-    parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{start - 3}" y2="{y}" stroke="#b03030" stroke-dasharray="3 2"/>')
+    x = LEFT + SCALE * limit / top
+    if limit:
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{start - 3}" y2="{y}" stroke="#b03030" stroke-dasharray="3 2"/>')
     return y + GAP, parts
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of Cicada beside other engines on the same model files, in the same run.
 
-    bench/compare.py -m MODEL... --peer NAME=PATH... [-p 512] [-n 128] [--batches 8,16] [-t 2] [-r 5] [--out FOLDER] [--readme]
+    bench/compare.py -m MODEL... --peer NAME=PATH... [-p 512] [-n 128] [--batches 8,16] [--answer 128] [-t 2] [-r 5] [--out FOLDER] [--readme]
 
 PATH is a binary with llama-bench's interface; a llama-batched-bench beside it is asked for several sequences at once. Every
 setting of a peer is tried once for each workload and its best goes on; then ours and the peers' take turns. Writes bench.json,
@@ -55,12 +55,15 @@ def machine_limits(path, ours):
         raise engines.BenchError(f"{path}: not the bench.json of an earlier run") from None
 
 
-def workloads_of(args, is_first=True):
+def workloads_of(args, limits, is_first=True):
     """Several sequences are asked of the first model only: they take long, and a small model shows most."""
-    prefill = [engines.Workload("prefill", args.prefill)] if args.prefill else []
+    has_tiles = "bf16_tile_tops" in limits
+    kinds = ([False, True] if has_tiles else [False]) if args.prefill else []
+    prefill = [engines.Workload("prefill", args.prefill, panels=panels) for panels in kinds]
     counts = [1, *args.batches] if is_first else [1]
     decode = [engines.Workload("decode", args.decode, count) for count in counts] if args.decode else []
-    return prefill + decode
+    answers = [engines.Workload("answer", args.answer, drafts=drafts) for drafts in (False, True)] if args.answer else []
+    return prefill + decode + answers
 
 
 def best_setting(peer, model, workload):
@@ -79,16 +82,21 @@ def best_setting(peer, model, workload):
 
 def limit_of(workload, data, limits):
     """Tokens per second that the machine allows: weights and keys read once a step for decode of one sequence, at the speed of
-    reading that same run measured; the peak of 8-bit products for everything else."""
+    reading that same run measured; the peak of products for everything else. Answers are not held to one."""
+    if workload.kind == "answer":
+        return None
     if workload.kind == "decode" and workload.sequences == 1:
         bytes_a_token = data["decode_weight_bytes"] + data["kv_bytes_per_token"] * workload.tokens / 2
         return max(1.0, data["read_gb_per_s"]["median"] * 1e9 / max(1, bytes_a_token))  # a model may be next to nothing
     ops = data["prefill_ops_per_token"] if workload.kind == "prefill" else data["decode_ops_per_token"]
-    return limits["int8_tops"]["all"] * 1e12 / max(1, ops)  # a model may be all zeros
+    in_tiles = workload.kind == "prefill" and "bf16_tile_tops" in limits
+    tops = limits["bf16_tile_tops" if in_tiles else "int8_tops"]["all"]
+    return tops * 1e12 / max(1, ops)  # a model may be all zeros
 
 
 def compare(ours, peers, model, workload, args, limits, watch):
     say(f"{os.path.basename(model)}, {workload.name}: trying settings")
+    peers = peers if workload.has_peers else []
     chosen = {peer: best_setting(peer, model, workload) for peer in peers}
     own, data, runs, own_limits = [], None, {peer: [] for peer in peers}, []
     for turn in range(args.repeats):
@@ -99,11 +107,11 @@ def compare(ours, peers, model, workload, args, limits, watch):
         for peer in peers:
             runs[peer].append(peer.measure(model, workload, chosen[peer][0]))
         watch.look()
+    has_limit = own_limits[0] is not None
     result = {"name": workload.name, "kind": workload.kind, "tokens": workload.tokens, "sequences": workload.sequences,
-              "ours": summary(own), "limit": statistics.median(own_limits),
-              "share_of_limit": statistics.median(speed / limit for speed, limit in zip(own, own_limits)),
-              "gb_per_s": data["gb_per_s"], "prefill_tops": data["prefill_tops"], "rss_bytes": data["rss_bytes"],
-              "isa": data["isa"], "numerics_id": data["numerics_id"], "peers": []}
+              "ours": summary(own), "limit": statistics.median(own_limits) if has_limit else None,
+              "share_of_limit": statistics.median(speed / limit for speed, limit in zip(own, own_limits)) if has_limit else None,
+              **{key: data.get(key) for key in ("gb_per_s", "prefill_tops", "rss_bytes", "isa", "numerics_id")}, "peers": []}
     for peer in peers:
         ratios = summary([mine / theirs for mine, theirs in zip(own, runs[peer])])
         ratios["median"] = statistics.median(own) / statistics.median(runs[peer])
@@ -121,6 +129,7 @@ def parse_arguments():
     parser.add_argument("-p", "--prefill", type=int, default=512)
     parser.add_argument("-n", "--decode", type=int, default=128)
     parser.add_argument("--batches", default="", help="also decode this many sequences of the first model at once, e.g. 8,16")
+    parser.add_argument("--answer", type=int, default=0, help="also answer with this many tokens, without drafts and with them")
     parser.add_argument("-r", "--repeats", type=int, default=5)
     parser.add_argument("--limits", metavar="FILE", help="the machine's limits from this earlier bench.json")
     parser.add_argument("--out", default=os.path.join(host.ROOT, "out", "bench"))
@@ -137,8 +146,8 @@ def parse_arguments():
             raise engines.BenchError(f"'{program}' is no program that can be run")
     args.cicada = os.path.abspath(shutil.which(args.cicada))
     args.peer = [(name, os.path.abspath(shutil.which(path))) for name, path in args.peer]
-    if args.repeats < 1 or args.threads < 1 or min(args.prefill, args.decode, *args.batches, 0) < 0 or not workloads_of(args):
-        raise engines.BenchError("-r and -t are at least 1, -p, -n and --batches at least 0 and not all 0")
+    if args.repeats < 1 or args.threads < 1 or min(args.prefill, args.decode, args.answer, *args.batches, 0) < 0 or not workloads_of(args, {}):
+        raise engines.BenchError("-r and -t are at least 1, -p, -n, --answer and --batches at least 0 and not all 0")
     return args
 
 
@@ -152,7 +161,7 @@ def main():
     for model in args.model:
         result["models"].append({"name": os.path.basename(model).removesuffix(".gguf"), "bytes": os.path.getsize(model),
                                  "workloads": [compare(ours, peers, model, workload, args, limits, watch)
-                                               for workload in workloads_of(args, model == args.model[0])]})
+                                               for workload in workloads_of(args, limits, model == args.model[0])]})
     result["host"] = watch.report()
     say("")
     print(report.text(result), end="")

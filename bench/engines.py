@@ -8,6 +8,13 @@ import tempfile
 
 TIME_LIMIT_S = 1800
 
+# An answer that says again what the prompt says, as edited code and summaries do: what drafts are for.
+REPEATING_PROMPT = ("The members of the club, with the year in which each of them joined:\n" + "".join(
+    f"- {name}, {year}\n" for name, year in (
+        ("Anna Lindqvist", 1997), ("Bernard Okafor", 2003), ("Chiyo Tanaka", 1988), ("Dmitri Volkov", 2011),
+        ("Elena Marchetti", 1999), ("Farid Haddad", 2016), ("Greta Hoffmann", 2008), ("Henri Dubois", 1994))) +
+    "The same list again, word for word:\n- Anna")
+
 
 class BenchError(Exception):
     """A sentence for the user."""
@@ -15,14 +22,21 @@ class BenchError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    kind: str  # "prefill" or "decode"
+    kind: str  # "prefill", "decode" or "answer"
     tokens: int
     sequences: int = 1
+    panels: bool = False  # kept in memory
+    drafts: bool = False
 
     @property
     def name(self):
         many = f", {self.sequences} sequences" if self.sequences > 1 else ""
-        return f"{self.kind} {self.tokens}{many}"
+        return f"{self.kind} {self.tokens}{many}{', resident panels' * self.panels}{', drafts' * self.drafts}"
+
+    @property
+    def has_peers(self):
+        """Peers take part in what is measured without shortcuts."""
+        return self.kind != "answer" and not self.panels
 
 
 def run(command, with_errors=False):
@@ -58,10 +72,15 @@ class Cicada:
 
     def measure(self, model, workload):
         """Tokens per second of one run, and everything else that `cicada bench --json` says."""
+        if workload.kind == "answer":
+            data = run_json([self.program, "run", "-m", model, "-t", str(self.threads), "--raw", "-p", REPEATING_PROMPT,
+                             "-n", str(workload.tokens), "--json", *([] if workload.drafts else ["--no-draft"])])
+            return data["decode_tokens_per_second"], data
         prefill = workload.tokens if workload.kind == "prefill" else 0
         decode = workload.tokens if workload.kind == "decode" else 0
         data = run_json([self.program, "bench", "-m", model, "-t", str(self.threads), "-p", str(prefill),
-                         "-n", str(decode), "-b", str(workload.sequences), "-r", "1", "--json"])
+                         "-n", str(decode), "-b", str(workload.sequences), "-r", "1", "--json",
+                         *(["--resident-panels"] if workload.panels else [])])
         return data[workload.kind]["median"], data
 
     def limits(self):

@@ -17,6 +17,14 @@ def tried(peer):
     return ", ".join(f"{setting}: {number(speed)}" for setting, speed in peer["tried"].items())
 
 
+def share(workload):
+    return "" if workload["share_of_limit"] is None else f"{100 * workload['share_of_limit']:.0f} %"
+
+
+def memory(workload):
+    return "" if workload["rss_bytes"] is None else f"{workload['rss_bytes'] / 1e6:.0f} MB"
+
+
 def circumstances(result):
     host = result["host"]
     clock = host["clock_mhz"]
@@ -29,7 +37,8 @@ def circumstances(result):
 def limits_line(result):
     limits = result["limits"]
     reads = ", ".join(f"{read['gb_per_s']['all']:.0f} at {read['bytes'] / 1e6:.0f} MB" for read in limits["read"])
-    line = f"the machine: reads {reads} GB/s; 8-bit products {limits['int8_tops']['all']:.2f} TOPS; barrier {limits['barrier_ns']:.0f} ns"
+    tiles = f"BF16 tiles {limits['bf16_tile_tops']['all']:.2f} TOPS; " if "bf16_tile_tops" in limits else ""
+    line = f"the machine: reads {reads} GB/s; 8-bit products {limits['int8_tops']['all']:.2f} TOPS; {tiles}barrier {limits['barrier_ns']:.0f} ns"
     likwid = result.get("likwid_read_gb_per_s")
     if likwid:
         line += "; likwid-bench reads " + ", ".join(f"{speed:.0f} at {size} MB" for size, speed in likwid.items()) + " GB/s"
@@ -41,8 +50,10 @@ def text(result):
     for model in result["models"]:
         lines.append(f"{model['name']}, {model['bytes'] / 1e6:.0f} MB")
         for workload in model["workloads"]:
-            lines.append(f"  {workload['name']:<26} ours {spread(workload['ours']):<28} {100 * workload['share_of_limit']:.0f} % of "
-                         f"the limit {number(workload['limit'])}; peak memory {workload['rss_bytes'] / 1e6:.0f} MB")
+            line = f"  {workload['name']:<26} ours {spread(workload['ours']):<28}"
+            if workload["limit"] is not None:
+                line += f" {share(workload)} of the limit {number(workload['limit'])}; peak memory {memory(workload)}"
+            lines.append(line)
             for peer in workload["peers"]:
                 lines.append(f"  {'':<26} {peer['name']} {spread(peer['speed'])} with '{peer['setting']}', ours "
                              f"{peer['ratio']['median']:.2f} x ({peer['ratio']['min']:.2f} to {peer['ratio']['max']:.2f}); tried {tried(peer)}")
@@ -51,14 +62,15 @@ def text(result):
 
 def markdown(result):
     names = [peer["name"] for peer in result["models"][0]["workloads"][0]["peers"]]
-    head = ["model", "work", "Cicada, tokens/s", "of the limit"] + [f"{name} | ratio" for name in names]
-    columns = 4 + 2 * len(names)
+    head = ["model", "work", "Cicada, tokens/s", "of the limit", "peak memory"] + [f"{name} | ratio" for name in names]
+    columns = 5 + 2 * len(names)
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * columns]
     for model in result["models"]:
         for workload in model["workloads"]:
-            cells = [model["name"], workload["name"], number(workload["ours"]["median"]), f"{100 * workload['share_of_limit']:.0f} %"]
+            cells = [model["name"], workload["name"], number(workload["ours"]["median"]), share(workload), memory(workload)]
             for peer in workload["peers"]:
-                cells += [number(peer["speed"]["median"]), f"{peer['ratio']['median']:.1f}"]
+                cells += [number(peer["speed"]["median"]), f"{peer['ratio']['median']:.2f}"]
+            cells += [""] * (columns - len(cells))
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -67,9 +79,11 @@ def html(result):
     rows = []
     for model in result["models"]:
         for workload in model["workloads"]:
-            rows.append([model["name"], workload["name"], "Cicada", spread(workload["ours"]), "",
-                         f"{100 * workload['share_of_limit']:.0f} % of {number(workload['limit'])}",
-                         f"{workload['gb_per_s']:.1f} GB/s, {workload['prefill_tops']:.2f} TOPS, {workload['rss_bytes'] / 1e6:.0f} MB"])
+            limit, notes = "", ""
+            if workload["limit"] is not None:
+                limit = f"{share(workload)} of {number(workload['limit'])}"
+                notes = f"{workload['gb_per_s']:.1f} GB/s, {workload['prefill_tops']:.2f} TOPS, {memory(workload)}"
+            rows.append([model["name"], workload["name"], "Cicada", spread(workload["ours"]), "", limit, notes])
             for peer in workload["peers"]:
                 rows.append(["", "", peer["name"], spread(peer["speed"]),
                              f"{peer['ratio']['median']:.2f} ({peer['ratio']['min']:.2f} to {peer['ratio']['max']:.2f})", "",

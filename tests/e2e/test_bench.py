@@ -52,6 +52,18 @@ class Bench(CliCase):
             with open(os.path.join(out, name)) as picture:
                 self.assertIn("decode 4, 2 sequences", picture.read())
 
+    def test_answers_with_and_without_drafts_stand_without_peers(self):
+        out = self.path("bench")
+        done = self.compare("-m", self.chain("alphabet.gguf"), "-p", "0", "-n", "0", "--answer", "4", "--out", out,
+                            "--limits", self.limits())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(out, "bench.json")) as result:
+            workloads = json.load(result)["models"][0]["workloads"]
+        self.assertEqual([workload["name"] for workload in workloads], ["answer 4", "answer 4, drafts"])
+        for workload in workloads:
+            self.assertEqual((workload["peers"], workload["limit"]), ([], None))
+            self.assertGreater(workload["ours"]["median"], 0)
+
     def test_what_cannot_be_compared_is_one_sentence(self):
         model = self.chain("alphabet.gguf")
         for arguments, part in ((("-m", "no-such-model"), "no-such-model"), (("-m", model, "--peer", "x=/no/peer"), "/no/peer"),
