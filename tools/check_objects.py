@@ -49,7 +49,7 @@ RULES = (
 )
 
 # The scalar level is for every machine, so it is judged like any other object.
-IS_ISA_FILE = re.compile(r"(^|[/_])x86_(?!scalar)[a-z0-9]+\.cc$")
+IS_ISA_FILE = re.compile(r"(^|[/_])x86_(?!scalar)[a-z0-9_]+\.cc$")
 WIDE = re.compile(r"\t(v[a-z0-9]+)\s.*%[xyz]mm\d")
 
 

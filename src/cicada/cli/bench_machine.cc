@@ -131,6 +131,7 @@ double read_gb_per_s(ThreadPool& pool, platform::IsaLevel level,
                      std::span<const std::byte> memory) {
   constexpr double kSeconds = 0.05;
   const kernels::MachineKernels& kernels = kernels::machine_kernels(level);
+  const std::size_t whole = memory.size() - memory.size() % kUnitBytes;
   const auto start = std::chrono::steady_clock::now();
   double seconds = 0.0;
   double bytes = 0.0;
@@ -138,7 +139,7 @@ double read_gb_per_s(ThreadPool& pool, platform::IsaLevel level,
     pool.run([&](std::size_t worker) {
       unread_results().fetch_add(read_share(memory, worker, pool.size(), 1, kernels));
     });
-    bytes += static_cast<double>(memory.size() / kUnitBytes * kUnitBytes);
+    bytes += static_cast<double>(whole);
     seconds = seconds_since(start);
   }
   return bytes / seconds / 1e9;

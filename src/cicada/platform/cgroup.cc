@@ -1,5 +1,7 @@
 #include "cicada/platform/cgroup.h"
 
+#include <fmt/format.h>
+
 #include <fstream>
 
 namespace cicada::platform {
@@ -28,7 +30,7 @@ std::vector<std::string> cgroup_lines(const std::string& file) {
   std::vector<std::string> lines;
   std::string path = cgroup_path();
   while (true) {
-    std::string line = first_line("/sys/fs/cgroup" + path + "/" + file);
+    std::string line = first_line(fmt::format("/sys/fs/cgroup{}/{}", path, file));
     if (!line.empty()) lines.push_back(std::move(line));
     if (path.empty() || path == "/") return lines;
     path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
