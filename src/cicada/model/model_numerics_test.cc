@@ -52,8 +52,7 @@ struct Text {
 class Pass {
  public:
   Pass(const Model& model, const Way& way, const Text& text)
-      : model_(model),
-        way_(way),
+      : way_(way),
         text_(text),
         vocab_(model.config().vocab),
         pool_(way.threads),
@@ -137,7 +136,6 @@ class Pass {
     ASSERT_TRUE(result.has_value()) << result.error().to_string();
   }
 
-  const Model& model_;
   const Way& way_;
   const Text& text_;
   std::size_t vocab_;

@@ -96,7 +96,7 @@ class AmxTrap {
       address += displacement;
       in.length += sizeof displacement;
     }
-    in.address = std::bit_cast<std::uint8_t*>(address);
+    std::memcpy(&in.address, &address, sizeof address);
     return in;
   }
 

@@ -22,6 +22,7 @@ using tensor::DType;
 // BF16 values of a matrix, row by row.
 std::vector<double> rounded(const std::vector<float>& values) {
   std::vector<double> result;
+  result.reserve(values.size());
   for (const float value : values) {
     result.push_back(static_cast<double>(tensor::bf16_to_f32(tensor::f32_to_bf16(value))));
   }
@@ -132,7 +133,8 @@ class TileProducts : public testing::TestWithParam<Case> {
 // Roundings of one sum: a tile's two chains of sixteen and their addition, then one addition a
 // tile; u = 2^-24 each (Higham, Accuracy and Stability, lemma 3.1).
 double rounding_share(std::size_t k) {
-  const double all = 0x1p-24 * static_cast<double>(17 + (k + 31) / 32);
+  const std::size_t tiles = (k + 31) / 32;
+  const double all = 0x1p-24 * static_cast<double>(17 + tiles);
   return all / (1.0 - all);
 }
 
