@@ -63,8 +63,14 @@ class AmxTrap {
     return context.uc_mcontext.gregs[kOrder[number]];
   }
 
+  static std::uint8_t* memory_at(std::int64_t address) {
+    std::uint8_t* pointer = nullptr;
+    std::memcpy(&pointer, &address, sizeof pointer);
+    return pointer;
+  }
+
   static Instruction decode(const ucontext_t& context) {
-    const auto* code = reinterpret_cast<const std::uint8_t*>(context.uc_mcontext.gregs[REG_RIP]);
+    const std::uint8_t* code = memory_at(context.uc_mcontext.gregs[REG_RIP]);
     Instruction in;
     if (code[0] != 0xC4 || (code[1] & 31U) != 2) return in;
     const unsigned index_extension = (code[1] & 0x40U) != 0 ? 0U : 8U;  // stored inverted
@@ -96,7 +102,7 @@ class AmxTrap {
       address += displacement;
       in.length += sizeof displacement;
     }
-    std::memcpy(&in.address, &address, sizeof address);
+    in.address = memory_at(address);
     return in;
   }
 
