@@ -21,18 +21,27 @@ struct FloatRows {  // [rows][stride]
     return load(data + t * stride + 16 * i);
   }
 };
+// The cache as it is. Each element asks for the one at its place in the next tile, which lies in
+// another page, where the processor would not look; into the second cache, since the first is full
+// of this tile (measured: the first one loses a quarter).
 struct CachedKeys {  // 4 sub-tiles [head_dim][16]; row t is dimension t
   const std::uint16_t* data;
+  const std::uint16_t* next;
   std::size_t head_dim;
   CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
-    return load_f16(data + (i * head_dim + t) * 16);
+    const std::size_t at = (i * head_dim + t) * 16;
+    if (t % 2 == 0) __builtin_prefetch(next + at, 0, 2);
+    return load_f16(data + at);
   }
 };
 struct CachedValues {  // [64][value_dim], a multiple of 16
   const std::uint16_t* data;
+  const std::uint16_t* next;
   std::size_t value_dim;
   CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
-    return load_f16(data + t * value_dim + 16 * i);
+    const std::size_t at = t * value_dim + 16 * i;
+    if (i % 2 == 0) __builtin_prefetch(next + at, 0, 2);
+    return load_f16(data + at);
   }
 };
 
@@ -220,8 +229,10 @@ void attend(const CachedTiles& cache, std::int64_t key_begin, std::int64_t key_e
   for (std::int64_t begin = first / kTile * kTile; begin <= last; begin += kTile) {
     const auto index = static_cast<std::size_t>(begin / kTile);
     if (is_direct) {
-      attend_tile(cache, begin, rows, num_rows, CachedKeys{cache.keys(index), cache.head_dim},
-                  CachedValues{cache.values(index), cache.value_dim});
+      const std::size_t next = begin + kTile <= last ? index + 1 : index;
+      attend_tile(cache, begin, rows, num_rows,
+                  CachedKeys{cache.keys(index), cache.keys(next), cache.head_dim},
+                  CachedValues{cache.values(index), cache.values(next), cache.value_dim});
       continue;
     }
     widen_keys(cache.keys(index), cache.head_dim, keys);
