@@ -34,7 +34,7 @@ def tokenize(model_path, text):
         0,
     )
     server = xllamacpp.Server(params)
-    body = json.dumps({"content": text, "add_special": False}).encode()
+    body = json.dumps({"content": text, "add_special": True}).encode()
     request = urllib.request.Request(
         server.listening_address + "/tokenize", body, {"Content-Type": "application/json"}
     )

@@ -20,6 +20,7 @@ HOME = os.environ.get("CICADA_HOME") or os.path.expanduser("~/.cache/cicada")
 WIKITEXT = os.environ.get("CICADA_WIKITEXT") or os.path.join(
     os.path.dirname(ROOT), "shared", "data", "wikitext-2-raw", "wiki.test.raw")
 SKIPPED = 77
+LEVELS = ("avx2", "avxvnni", "avx512vnni", "amx")  # scalar is too slow for this
 
 # Chunks of 512, their exact perplexity (an independent forward pass with float32 activations, docs/testing.md), and the
 # share by which ours may differ. Exact values belong to the text's own line ends, which are \r\n: with \n the first two
@@ -27,6 +28,8 @@ SKIPPED = 77
 EXACT = {"smollm2": (20, 27.8422, 0.003), "gemma3-270m": (20, 18.6005, 0.002),
          "qwen2.5-coder-1.5b": (8, 15.2940, 0.002)}
 EXACT_TWO_CHUNKS = 21.2799  # SmolLM2
+# The same with so few chunks that every level can afford them. Few tokens leave the 8-bit sites more room to swing.
+FEW = {"gemma3-270m": (2, 14.9711, 0.005), "qwen2.5-coder-1.5b": (1, 9.0660, 0.005)}
 
 
 class Skip(Exception):
@@ -45,16 +48,20 @@ def model(name):
     return path
 
 
-def cicada(*arguments):
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=1200)
+def cicada(*arguments, level=None):
+    env = {**os.environ, "CICADA_FORCE_ISA": level} if level else None
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=1200, env=env)
+    if level and f"kernel level {level} " in done.stderr and "; here it can be: " in done.stderr:
+        raise Skip(done.stderr.strip())
     require(done.returncode == 0, f"cicada {' '.join(arguments)}: status {done.returncode}: {done.stderr}")
     return done.stdout
 
 
-def score(path, chunks, *more):
+def score(path, chunks, *more, level=None):
     if not os.path.exists(WIKITEXT):
         raise Skip(f"{WIKITEXT} is absent: set CICADA_WIKITEXT")
-    return json.loads(cicada("perplexity", "-m", path, "-f", WIKITEXT, "--chunks", str(chunks), "--json", *more))
+    return json.loads(cicada("perplexity", "-m", path, "-f", WIKITEXT, "--chunks", str(chunks), "--json", *more,
+                             level=level))
 
 
 def check_near(what, value, expected, allowed):
@@ -68,8 +75,25 @@ def perplexity(name):
     check_near(name, score(model(name), chunks)["perplexity"], exact, allowed)
 
 
+def perplexity_of_level(level):
+    """SmolLM2 in both roles and in several cuts at one kernel level; the other models briefly."""
+    path = model("smollm2")
+    chunks, exact, allowed = EXACT["smollm2"]
+    whole = score(path, chunks, level=level)
+    require(whole["isa"] == level, f"{level} was used, not {whole['isa']}")
+    check_near(f"{level}, prefill", whole["perplexity"], exact, allowed)
+    for batch in ("1", "33", "256"):
+        cut = score(path, 1, "-b", batch, level=level)["nll"]
+        require(cut == whole["nll"][:1], f"{level}, -b {batch}: the same bits as with -b 512")
+    # Every chunk: one token at a time takes 36 s with avx512vnni and 60 s with avx2 (2 cores, Zen 4).
+    decoded = score(path, chunks, "--role", "decode", level=level)["perplexity"]
+    check_near(f"{level}, decode", decoded, exact, allowed)
+    check_near(f"{level}, decode against prefill", decoded, whole["perplexity"], 0.001)
+    for name, (few, expected, limit) in FEW.items():
+        check_near(f"{level}, {name}", score(model(name), few, level=level)["perplexity"], expected, limit)
+
+
 def two_chunks():
-    # So few tokens leave the 8-bit sites more room to swing than 20 chunks do.
     check_near("smollm2", score(model("smollm2"), 2)["perplexity"], EXACT_TWO_CHUNKS, 0.005)
 
 
@@ -128,6 +152,8 @@ def start_up():
 
 CASES = {"two-chunks": two_chunks, "answer": answer, "long-context-bits": long_context_bits, "conversions": conversions,
          "start-up": start_up}
+for known in LEVELS:
+    CASES["perplexity-" + known] = lambda level=known: perplexity_of_level(level)
 for known in EXACT:
     CASES["perplexity-" + known] = lambda name=known: perplexity(name)
     CASES["memory-" + known] = lambda name=known: memory(name)
