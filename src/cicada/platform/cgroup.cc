@@ -7,12 +7,18 @@
 namespace cicada::platform {
 namespace {
 
-// The path of this process in the hierarchy ("/user.slice/..."), empty when there is none.
-std::string cgroup_path() {
-  std::ifstream file("/proc/self/cgroup");
+// This process's group in one hierarchy ("/user.slice/..."), empty when it is in none. Lines of
+// /proc/self/cgroup are "number:controllers:path"; version 2 has no controllers.
+std::string group_path(const std::string& membership, std::string_view controller) {
+  const std::string wanted = fmt::format(",{},", controller);  // ",," for version 2
+  std::ifstream file(membership);
   std::string line;
   while (std::getline(file, line)) {
-    if (line.starts_with("0::")) return line.substr(3);
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
+    if (names.find(wanted) != std::string::npos) return line.substr(second + 1);
   }
   return {};
 }
@@ -26,13 +32,14 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-std::vector<std::string> cgroup_lines(const std::string& file) {
-  std::vector<std::string> lines;
-  std::string path = cgroup_path();
+std::vector<std::string> cgroup_folders(std::string_view controller, const CgroupPlaces& places) {
+  const std::string root =
+      controller.empty() ? places.root : fmt::format("{}/{}", places.root, controller);
+  std::string path = group_path(places.membership, controller);
+  std::vector<std::string> folders;
   while (true) {
-    std::string line = first_line(fmt::format("/sys/fs/cgroup{}/{}", path, file));
-    if (!line.empty()) lines.push_back(std::move(line));
-    if (path.empty() || path == "/") return lines;
+    folders.push_back(root + path);
+    if (path.empty() || path == "/") return folders;
     path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
   }
 }

@@ -50,9 +50,17 @@ std::uint64_t available_memory_bytes(std::string_view meminfo, const std::vector
 std::uint64_t available_memory_bytes() {
   std::ifstream file("/proc/meminfo");
   const std::string meminfo(std::istreambuf_iterator<char>(file), {});
-  // The root group has neither file, so the two lists are of the same groups.
-  return available_memory_bytes(meminfo, cgroup_lines("memory.max"),
-                                cgroup_lines("memory.current"));
+  std::vector<std::string> most;
+  std::vector<std::string> used;
+  for (const std::string& folder : cgroup_folders("")) {
+    most.push_back(first_line(folder + "/memory.max"));
+    used.push_back(first_line(folder + "/memory.current"));
+  }
+  for (const std::string& folder : cgroup_folders("memory")) {
+    most.push_back(first_line(folder + "/memory.limit_in_bytes"));
+    used.push_back(first_line(folder + "/memory.usage_in_bytes"));
+  }
+  return available_memory_bytes(meminfo, most, used);
 }
 
 }  // namespace cicada::platform

@@ -16,8 +16,8 @@ std::uint64_t peak_resident_bytes();
 // said.
 std::uint64_t available_memory_bytes();
 
-// The same from a text in the form of /proc/meminfo and lines of memory.max and memory.current from
-// the own group upwards.
+// The same from a text in the form of /proc/meminfo, and limits and use of groups, a line each;
+// what is no number is no limit.
 std::uint64_t available_memory_bytes(std::string_view meminfo, const std::vector<std::string>& most,
                                      const std::vector<std::string>& used);
 

@@ -1,43 +1,63 @@
 #include "cicada/platform/thread_pool.h"
 
 #include <immintrin.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <climits>
 #include <system_error>
 
 #include "cicada/base/check.h"
+#include "cicada/platform/topology.h"
 
 namespace cicada::platform {
 namespace {
 
-// About 20 to 50 microseconds of pauses: longer than any step of a small model, shorter than a
-// scheduler tick.
-constexpr int kSpins = 4000;
+// Pauses of some 70 microseconds in all: longer than any step of a small model, shorter than a
+// scheduler's slice.
+constexpr int kPauses = 4000;
 
-// Spins until `flag` differs from `old`, at first with pauses and then yielding.
-void spin_while_equal(const std::atomic<std::uint32_t>& flag, std::uint32_t old) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (flag.load(std::memory_order_acquire) != old) return;
-    _mm_pause();
-  }
-  while (flag.load(std::memory_order_acquire) == old) std::this_thread::yield();
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
+  static_assert(sizeof word == sizeof(std::uint32_t));
+  return ::syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
 }
 
 }  // namespace
 
-void Barrier::wait() {
-  if (num_workers_ == 1) return;
-  // Acquire/release on arrived_ orders every worker's writes before the last arrival, whose release
-  // of generation_ publishes them to all.
-  const std::uint32_t generation = generation_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_workers_) {
-    arrived_.store(0, std::memory_order_relaxed);
-    generation_.store(generation + 1, std::memory_order_release);
-    return;
-  }
-  spin_while_equal(generation_, generation);
+void Signal::set(std::uint32_t value) {
+  // Both accesses are sequentially consistent, as are the sleeper's: either it is counted here, or
+  // it finds the new value.
+  value_.store(value, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) futex(value_, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-ThreadPool::ThreadPool(std::size_t num_workers) {
+void Signal::wait_while(std::uint32_t old, bool spin) {
+  for (int i = 0; spin && i < kPauses; ++i) {
+    if (value() != old) return;
+    _mm_pause();
+  }
+  // Asleep, not yielding: whoever yields loses a whole slice to a program that is busy.
+  if (value() != old) return;
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (value_.load(std::memory_order_seq_cst) == old) futex(value_, FUTEX_WAIT_PRIVATE, old);
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Barrier::wait() {
+  if (num_workers_ == 1) return;
+  // Acquire/release on arrived_ orders every worker's writes before the last arrival, whose setting
+  // of generation_ publishes them to all.
+  const std::uint32_t generation = generation_.value();
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_workers_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    generation_.set(generation + 1);
+  } else {
+    generation_.wait_while(generation, spin_);
+  }
+}
+
+ThreadPool::ThreadPool(std::size_t num_workers) : spin_(num_workers <= usable_threads()) {
   CICADA_CHECK(num_workers >= 1, "a pool has at least the calling thread");
   threads_.reserve(num_workers - 1);
   try {
@@ -46,46 +66,35 @@ ThreadPool::ThreadPool(std::size_t num_workers) {
     }
   } catch (const std::system_error&) {  // the only way in which std::thread says that it failed
   }
-  barrier_.set_workers(num_workers_);
+  barrier_.set_workers(num_workers_, spin_);
 }
 
 ThreadPool::~ThreadPool() {
   stop_.store(true, std::memory_order_relaxed);
-  region_.fetch_add(1, std::memory_order_release);
-  region_.notify_all();
+  region_.set(region_.value() + 1);
   for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadPool::run_region(Borrowed work) {
-  work_ = work;
-  running_.store(static_cast<std::uint32_t>(num_workers_ - 1), std::memory_order_relaxed);
-  region_.fetch_add(1, std::memory_order_release);  // publishes work_ and running_
-  region_.notify_all();
-  work.call(work.object, 0);
-  // The workers end within a step of each other, so spinning is short.
-  for (int spin = 0; running_.load(std::memory_order_acquire) != 0; ++spin) {
-    if (spin < kSpins) {
-      _mm_pause();
-    } else {
-      std::this_thread::yield();
-    }
+  if (num_workers_ == 1) {
+    work.call(work.object, 0);
+    return;
   }
+  work_ = work;
+  running_.store(num_workers_ - 1, std::memory_order_relaxed);
+  const std::uint32_t last = region_.value();
+  region_.set(last + 1);  // publishes work_ and running_
+  work.call(work.object, 0);
+  done_.wait_while(last, spin_);
 }
 
 void ThreadPool::worker_loop(std::size_t worker_idx) {
-  std::uint32_t seen = 0;
-  while (true) {
-    bool changed = false;
-    for (int spin = 0; spin < kSpins && !changed; ++spin) {
-      changed = region_.load(std::memory_order_acquire) != seen;
-      if (!changed) _mm_pause();
-    }
-    if (!changed) region_.wait(seen, std::memory_order_acquire);
-    if (region_.load(std::memory_order_acquire) == seen) continue;  // spurious wake-up
-    ++seen;
+  for (std::uint32_t region = 1;; ++region) {
+    region_.wait_while(region - 1, spin_);
     if (stop_.load(std::memory_order_relaxed)) return;
     work_.call(work_.object, worker_idx);
-    running_.fetch_sub(1, std::memory_order_release);
+    // Acquire/release orders every worker's writes before the last end, which publishes them.
+    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) done_.set(region);
   }
 }
 

@@ -1,8 +1,9 @@
 // One pool of workers for the whole process, and the barrier they meet at.
 //
 // run() is a parallel region: every worker, the caller among them as worker 0, calls the function
-// once and run() returns when all have. Workers wait between regions by spinning a bounded time and
-// then sleeping, so an idle pool costs nothing and an oversubscribed machine is not starved.
+// once and run() returns when all have. Who waits, at a barrier or for a region, spins a bounded
+// time and then sleeps; with more workers than this process may use at once it sleeps right away.
+// So an idle pool costs nothing, and a core is not held by those who wait for another to get one.
 // Threads: run() from one thread at a time.
 #pragma once
 
@@ -14,14 +15,33 @@
 
 namespace cicada::platform {
 
-// A sense-reversing barrier. Each flag lies on a cache line of its own. A waiter spins a bounded
-// number of pauses, then yields to the scheduler.
+// A number that one thread sets while others wait for it to change. Setting it costs no system call
+// while nobody sleeps. Each part lies on a cache line of its own: spinning waiters take the value's
+// away from who sets it, and would take the other's along.
+class Signal {
+ public:
+  // Writes before set() are visible to whoever saw its value.
+  std::uint32_t value() const { return value_.load(std::memory_order_acquire); }
+  void set(std::uint32_t value);
+
+  // Returns when the value is not `old`. Without `spin` it sleeps right away.
+  void wait_while(std::uint32_t old, bool spin);
+
+ private:
+  alignas(64) std::atomic<std::uint32_t> value_{0};
+  alignas(64) std::atomic<std::uint32_t> sleepers_{0};
+};
+
+// A sense-reversing barrier.
 class Barrier {
  public:
   explicit Barrier(std::size_t num_workers) : num_workers_(num_workers) {}
 
   // Only while nobody waits.
-  void set_workers(std::size_t num_workers) { num_workers_ = num_workers; }
+  void set_workers(std::size_t num_workers, bool spin) {
+    num_workers_ = num_workers;
+    spin_ = spin;
+  }
   Barrier(const Barrier&) = delete;
   Barrier& operator=(const Barrier&) = delete;
 
@@ -30,8 +50,9 @@ class Barrier {
 
  private:
   std::size_t num_workers_;
-  alignas(64) std::atomic<std::uint32_t> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> generation_{0};
+  bool spin_ = true;
+  alignas(64) std::atomic<std::size_t> arrived_{0};
+  Signal generation_;
 };
 
 class ThreadPool {
@@ -67,11 +88,13 @@ class ThreadPool {
   void run_region(Borrowed work);
   void worker_loop(std::size_t worker_idx);
 
+  const bool spin_;              // a core for each worker
   std::size_t num_workers_ = 1;  // the caller, and every thread that started
   Barrier barrier_{1};
-  Borrowed work_;                                      // valid during a region
-  alignas(64) std::atomic<std::uint32_t> region_{0};   // counts regions; workers wait on it
-  alignas(64) std::atomic<std::uint32_t> running_{0};  // workers still inside the region
+  Borrowed work_;                                    // valid during a region
+  Signal region_;                                    // counts regions
+  Signal done_;                                      // the last region that all workers left
+  alignas(64) std::atomic<std::size_t> running_{0};  // workers still inside the region
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "cicada/platform/topology.h"
+#include <chrono>
 
 namespace cicada::platform {
 namespace {
@@ -30,6 +30,37 @@ TEST(ThreadPool, WritesBeforeABarrierAreSeenAfterIt) {
     }
   });
   EXPECT_EQ(sums, std::vector<int>(3, 3 * 5050));
+}
+
+// More workers than any core count: nobody spins, everybody sleeps and is woken.
+TEST(ThreadPool, ManyMoreWorkersThanCoresMeetAtTheirBarriers) {
+  constexpr std::size_t kWorkers = 64;
+  ThreadPool pool(kWorkers);
+  std::vector<std::size_t> slots(kWorkers, 0);
+  std::atomic<std::size_t> wrong{0};
+  for (std::size_t region = 1; region <= 5; ++region) {
+    pool.run([&](std::size_t idx) {
+      for (std::size_t round = 1; round <= 4; ++round) {
+        slots[idx] = region * 10 + round;
+        pool.barrier().wait();
+        if (slots[(idx + 1) % kWorkers] != region * 10 + round) ++wrong;
+        pool.barrier().wait();
+      }
+    });
+  }
+  EXPECT_EQ(wrong, 0U);
+}
+
+TEST(ThreadPool, SleepersWakeWhenTheSignalIsSet) {
+  for (const bool spin : {true, false}) {
+    Signal signal;
+    std::thread waiter([&] { signal.wait_while(0, spin); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // long enough to be asleep
+    signal.set(7);
+    waiter.join();
+    EXPECT_EQ(signal.value(), 7U);
+    signal.wait_while(0, spin);  // it has changed already
+  }
 }
 
 TEST(ThreadPoolDeathTest, WorksWithTheThreadsThatTheSystemGives) {
@@ -71,17 +102,6 @@ TEST(Partition, CoversEverythingOnce) {
     }
     EXPECT_EQ(next, count);
   }
-}
-
-TEST(Topology, QuotaLinesAreParsed) {
-  EXPECT_EQ(parse_cpu_max("50000 100000"), 0.5);
-  EXPECT_EQ(parse_cpu_max("max 100000"), std::nullopt);
-  EXPECT_EQ(parse_cpu_max(""), std::nullopt);
-}
-
-TEST(Topology, AtLeastOneThreadIsUsable) {
-  EXPECT_GE(usable_threads(), 1U);
-  EXPECT_LE(usable_threads(), affinity_cpus());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include "cicada/platform/cgroup.h"
@@ -14,8 +15,19 @@ namespace {
 std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
+  if (error != std::errc() || end == text.data() || !std::isfinite(value)) return std::nullopt;
   return value;
+}
+
+std::optional<double> quota_v1(const std::string& folder) {
+  const auto quota_us = parse_number(first_line(folder + "/cpu.cfs_quota_us"));
+  const auto period_us = parse_number(first_line(folder + "/cpu.cfs_period_us"));
+  if (!quota_us || !period_us || *quota_us <= 0 || *period_us <= 0) return std::nullopt;
+  return *quota_us / *period_us;
+}
+
+std::optional<double> quota_v2(const std::string& folder) {
+  return parse_cpu_max(first_line(folder + "/cpu.max"));
 }
 
 }  // namespace
@@ -36,27 +48,22 @@ std::optional<double> parse_cpu_max(const std::string& line) {
   return *quota / *period;
 }
 
-std::optional<double> cgroup_cpu_quota() {
-  // The quota of every ancestor applies; the smallest wins.
+// The quota of every group above applies too: the smallest wins.
+std::optional<double> cgroup_cpu_quota(const CgroupPlaces& places) {
   std::optional<double> smallest;
-  for (const std::string& line : cgroup_lines("cpu.max")) {
-    const auto quota = parse_cpu_max(line);
+  const auto take = [&smallest](std::optional<double> quota) {
     if (quota && (!smallest || *quota < *smallest)) smallest = quota;
-  }
-  const auto quota_us = parse_number(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"));
-  const auto period_us = parse_number(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
-  if (quota_us && period_us && *quota_us > 0 && *period_us > 0) {
-    const double quota = *quota_us / *period_us;
-    if (!smallest || quota < *smallest) smallest = quota;
-  }
+  };
+  for (const std::string& folder : cgroup_folders("", places)) take(quota_v2(folder));
+  for (const std::string& folder : cgroup_folders("cpu", places)) take(quota_v1(folder));
   return smallest;
 }
 
-std::size_t usable_threads() {
-  const std::size_t cpus = affinity_cpus();
-  const auto quota = cgroup_cpu_quota();
-  if (!quota) return cpus;
-  return std::clamp<std::size_t>(static_cast<std::size_t>(*quota), 1, cpus);
+std::size_t usable_threads(std::size_t cpus, std::optional<double> quota) {
+  if (!quota || *quota >= static_cast<double>(cpus)) return cpus;
+  return std::max<std::size_t>(static_cast<std::size_t>(*quota), 1);
 }
+
+std::size_t usable_threads() { return usable_threads(affinity_cpus(), cgroup_cpu_quota()); }
 
 }  // namespace cicada::platform
