@@ -67,9 +67,17 @@ std::unique_ptr<platform::ThreadPool> make_pool(const ModelArguments& arguments)
 }
 
 Result<platform::IsaLevel> kernel_level() {
-  return platform::choose_isa_level(
-      platform::detect_cpu_features(),
-      platform::environment_variable("CICADA_FORCE_ISA").value_or(""));
+  const std::string forced = platform::environment_variable("CICADA_FORCE_ISA").value_or("");
+  CICADA_ASSIGN(const platform::IsaLevel level,
+                platform::choose_isa_level(platform::detect_cpu_features(), forced));
+  if (const auto notice = slow_level_notice(level, forced)) complain(*notice);
+  return level;
+}
+
+std::optional<std::string> slow_level_notice(platform::IsaLevel level, std::string_view forced) {
+  if (level != platform::IsaLevel::kScalar || !forced.empty()) return std::nullopt;
+  return "this processor lacks AVX2, FMA or F16C: the scalar kernels work, more than ten times "
+         "slower (CICADA_FORCE_ISA=scalar silences this)";
 }
 
 Result<LoadedModel> load_model(const ModelArguments& arguments) {

@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "cicada/base/result.h"
 #include "cicada/cli/commands.h"
@@ -67,6 +69,10 @@ std::unique_ptr<platform::ThreadPool> make_pool(const ModelArguments& arguments)
 
 // The kernel level of this machine, or the one that CICADA_FORCE_ISA names.
 Result<platform::IsaLevel> kernel_level();
+
+// What to say about a level that is many times slower than others, and that nobody asked for
+// (`forced` is empty).
+std::optional<std::string> slow_level_notice(platform::IsaLevel level, std::string_view forced);
 
 // Resolves -m (fetching a known model), opens and loads it, with progress on a terminal and the
 // model's notices on standard error.
