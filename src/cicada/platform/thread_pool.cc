@@ -14,9 +14,10 @@
 namespace cicada::platform {
 namespace {
 
-// Pauses of some 70 microseconds in all: longer than any step of a small model, shorter than a
-// scheduler's slice.
-constexpr int kPauses = 4000;
+// Pauses of some 300 microseconds in all: longer than any step of a small model and than most of
+// the times for which a host takes a core away, shorter than a scheduler's slice. With a quarter of
+// it decode was slower by up to a tenth: to wake a sleeper takes as long as many steps.
+constexpr int kPauses = 20000;
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   static_assert(sizeof word == sizeof(std::uint32_t));
