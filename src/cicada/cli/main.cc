@@ -1,7 +1,9 @@
 #include <exception>
+#include <sstream>
 
 #include "cicada/cli/common.h"
 #include "cicada/cli/messages.h"
+#include "cicada/cli/output.h"
 #include "cicada/platform/interrupt.h"
 
 namespace cicada::cli {
@@ -26,7 +28,12 @@ int parse_and_run(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    std::ostringstream text;
+    app.exit(success, text);
+    Output output;
+    output.write(text.str());
+    const Result<void> written = output.finish();
+    return written ? kSuccess : report(written.error());
   } catch (const CLI::ParseError& error) {
     complain(error.what());
     return kUsageError;
