@@ -7,6 +7,7 @@
 
 #include "cicada/cli/messages.h"
 #include "cicada/cli/numbers.h"
+#include "cicada/model/rope_range.h"
 #include "cicada/platform/interrupt.h"
 
 namespace cicada::cli {
@@ -19,9 +20,18 @@ constexpr std::uint32_t kMaxContext = 1U << 20;
 // model was trained for.
 std::size_t context_tokens(std::uint32_t wanted, const model::Config& config) {
   if (wanted == 0) return std::size_t{std::min(config.trained_context, kDefaultContext)};
-  if (wanted > config.trained_context) {
-    complain(fmt::format("a context of {} tokens is more than the {} this model was trained for",
-                         wanted, config.trained_context));
+  const std::optional<std::uint64_t> range = model::rope_range(config);
+  const bool is_beyond_range = range && wanted > *range;
+  if (wanted > config.trained_context || is_beyond_range) {
+    complain(
+        fmt::format("a context of {} tokens is more than {}", wanted,
+                    wanted > config.trained_context
+                        ? fmt::format("the {} this model was trained for{}", config.trained_context,
+                                      is_beyond_range ? fmt::format(" and the {} that its RoPE "
+                                                                    "base supports",
+                                                                    *range)
+                                                      : "")
+                        : fmt::format("the {} that this model's RoPE base supports", *range)));
   }
   return std::size_t{wanted};
 }

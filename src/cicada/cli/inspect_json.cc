@@ -1,5 +1,6 @@
 #include "cicada/cli/inspect_print.h"
 #include "cicada/json/writer.h"
+#include "cicada/model/rope_range.h"
 
 namespace cicada::cli {
 namespace {
@@ -37,8 +38,9 @@ void write_config(json::Writer& writer, const model::Config& config) {
       .field("head_dim", config.head_dim)
       .field("vocab", config.vocab)
       .field("context", config.trained_context)
-      .field("tied", config.is_tied)
-      .end_object();
+      .field("tied", config.is_tied);
+  if (const auto range = model::rope_range(config)) writer.field("rope_context", *range);
+  writer.end_object();
 }
 
 // A rank that could not be computed is null and says why.

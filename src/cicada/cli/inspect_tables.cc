@@ -5,6 +5,7 @@
 #include "cicada/cli/printable.h"
 #include "cicada/cli/table.h"
 #include "cicada/formats/quote.h"
+#include "cicada/model/rope_range.h"
 #include "cicada/platform/terminal.h"
 
 namespace cicada::cli {
@@ -18,11 +19,18 @@ std::string container_line(const formats::ModelFile& file) {
 }
 
 std::string config_line(const model::Config& c) {
-  return fmt::format(
-      "{}, hidden {}, {} of {} over {}, feed-forward {}, vocabulary {}, context {}, {} head",
-      counted(c.num_layers, "layer"), c.hidden, counted(c.num_heads, "head"), c.head_dim,
-      counted(c.num_kv_heads, "KV head"), c.ffn, c.vocab, c.trained_context,
-      c.is_tied ? "tied" : "own");
+  return fmt::format("{}, hidden {}, {} of {} over {}, feed-forward {}, vocabulary {}, {} head",
+                     counted(c.num_layers, "layer"), c.hidden, counted(c.num_heads, "head"),
+                     c.head_dim, counted(c.num_kv_heads, "KV head"), c.ffn, c.vocab,
+                     c.is_tied ? "tied" : "own");
+}
+
+// What the file claims, and what its RoPE bases support by the published bound.
+std::string context_line(const model::Config& config) {
+  const std::optional<std::uint64_t> range = model::rope_range(config);
+  std::string line = fmt::format("trained for {} tokens", grouped(config.trained_context));
+  if (range) line += fmt::format(", RoPE supports {}", grouped(*range));
+  return line;
 }
 
 std::string summary(const Inspection& inspection) {
@@ -31,7 +39,10 @@ std::string summary(const Inspection& inspection) {
       "file          {}\nformat        {}\narchitecture  {}\n", printable(inspection.file.path()),
       container_line(inspection.file),
       report.architecture.empty() ? "not named in the file" : quote(report.architecture));
-  if (report.config) text += fmt::format("model         {}\n", config_line(*report.config));
+  if (report.config) {
+    text += fmt::format("model         {}\ncontext       {}\n", config_line(*report.config),
+                        context_line(*report.config));
+  }
   text +=
       fmt::format("parameters    {} in {}\nbytes         {} ({})\nsha256        {}\n",
                   grouped(report.parameters), counted(inspection.file.tensors().size(), "tensor"),

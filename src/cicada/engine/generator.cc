@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cicada/platform/resources.h"
+
 namespace cicada::engine {
 namespace {
 
@@ -39,10 +41,24 @@ double Generation::decode_rate() const {
   return tokens.size() > 1 ? rate(tokens.size() - 1, decode_time) : 0.0;
 }
 
+Result<void> check_cache_fits(const kv::KvShape& shape, std::size_t context,
+                              std::uint64_t available_bytes) {
+  const std::size_t per_token = shape.bytes_per_token();
+  if (context <= available_bytes / std::max<std::size_t>(1, per_token)) return {};
+  const std::uint64_t fitting = available_bytes / per_token / kv::kPageTokens * kv::kPageTokens;
+  return fail(
+      Code::kOutOfMemory,
+      "a context of {} tokens needs {:.0f} bytes for keys and values ({} a token), {} bytes are "
+      "free: {} tokens fit",
+      context, static_cast<double>(context) * static_cast<double>(per_token), per_token,
+      available_bytes, fitting);
+}
+
 Result<std::unique_ptr<Generator>> Generator::create(const model::Model& model,
                                                      platform::ThreadPool& pool,
                                                      std::size_t context, std::size_t chunk) {
   const std::size_t max_rows = std::max<std::size_t>(1, std::min(chunk, context));
+  CICADA_TRY(check_cache_fits(model.kv_shape(), context, platform::available_memory_bytes()));
   CICADA_ASSIGN(auto executor, model::Executor::create(
                                    model, pool, {.max_rows = max_rows, .max_context = context}));
   const std::size_t pages = (context + kv::kPageTokens - 1) / kv::kPageTokens;

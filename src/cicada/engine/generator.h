@@ -51,6 +51,11 @@ struct Generation {
   double decode_rate() const;
 };
 
+// Whether keys and values of `context` tokens can be held. Errors: kOutOfMemory with the bytes
+// needed and free, and the tokens that fit.
+Result<void> check_cache_fits(const kv::KvShape& shape, std::size_t context,
+                              std::uint64_t available_bytes);
+
 class Generator {
  public:
   // `context` tokens of cache; `chunk` tokens are prefilled at once.

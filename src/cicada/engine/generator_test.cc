@@ -115,6 +115,19 @@ TEST_F(GeneratorTest, APromptWithoutRoomIsRefusedWithBothNumbers) {
   EXPECT_FALSE(generator(64)->generate({}, {}, [](TokenId) { return true; }).has_value());
 }
 
+TEST(CacheFits, AContextBeyondMemoryIsRefusedWithWhatFits) {
+  const kv::KvShape shape{.num_layers = 2, .num_kv_heads = 3, .head_dim = 64, .value_dim = 64};
+  const std::size_t per_token = shape.bytes_per_token();
+  EXPECT_EQ(per_token, 2U * 3U * 256U);
+  EXPECT_TRUE(check_cache_fits(shape, 1000, 1000 * per_token).has_value());
+  const auto refused = check_cache_fits(shape, 1001, 1000 * per_token);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code(), Code::kOutOfMemory);
+  EXPECT_TRUE(formats::has(refused.error().message(), "1001 tokens"));
+  EXPECT_TRUE(formats::has(refused.error().message(), "960 tokens fit"));  // whole pages of 64
+  EXPECT_FALSE(check_cache_fits(shape, SIZE_MAX, 1000 * per_token).has_value());
+}
+
 // Weights of NaN, and ones whose products overflow.
 TEST_F(GeneratorTest, LogitsThatAreNotFiniteEndItWithAnError) {
   for (const float head : {std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
