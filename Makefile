@@ -1,6 +1,6 @@
 # Thin wrappers over the CMake presets and tools/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-models bench lint fuzz configure all-targets
+.PHONY: help run build test test-models bench lint sanitize fuzz configure all-targets
 
 PROMPT ?= Hello! Who are you, and what can you do for me?
 MODELS ?= smollm2
@@ -22,6 +22,7 @@ help:
 	@echo 'make bench [MODELS="smollm2 ..."] [PEERS="name=/path/llama-bench ..."] [README=1]'
 	@echo '                         speed beside llama.cpp (built from source, 10 minutes once)'
 	@echo 'make lint                layers, headers, objects, sizes, format; clang-tidy on changes'
+	@echo 'make sanitize            unit and kernel tests under address, undefined and thread sanitizers (long)'
 	@echo 'make fuzz [FUZZ_SECONDS=60]  every fuzzer for a while'
 
 run: build
@@ -62,6 +63,10 @@ lint:
 	@$(MAKE) --no-print-directory all-targets
 	@ctest --test-dir $(BUILD) -L lint --output-on-failure
 	@tools/check_tidy.sh $(BUILD)
+
+sanitize:
+	@tools/setup.sh test
+	@tools/sanitize.sh
 
 fuzz:
 	@tools/setup.sh fuzz

@@ -58,9 +58,9 @@ void expect_refused(const Hostile& hostile) {
 void expect_all_refused(const std::vector<Hostile>& all) {
   const long before_mib = peak_rss_mib();
   for (const Hostile& hostile : all) expect_refused(hostile);
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   std::printf(
-      "not checked: resident memory, which the address sanitizer keeps after it is freed\n");
+      "not checked: resident memory, in which a sanitizer's shadow and freed memory stay\n");
   static_cast<void>(before_mib);
 #else
   EXPECT_LT(peak_rss_mib() - before_mib, 200);
