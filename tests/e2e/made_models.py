@@ -62,18 +62,6 @@ def chain_with_key(key, number):
     return data[:at] + struct.pack("<I", number) + data[at + 4:]
 
 
-def chain_without_a_byte():
-    """The bytes of the alphabet CHAIN whose piece for the byte 1 is a plain piece of another text."""
-    data = bytearray(chain())
-    at = data.index(b"<0x01>")
-    data[at:at + 6] = b"<0xZZ>"
-    token = [text for text, _, _ in vocabulary(list(LETTERS), (), ())].index("<0x01>")
-    name = b"tokenizer.ggml.token_type"
-    at = data.index(name) + len(name) + struct.calcsize("<IIQ") + 4 * token
-    data[at:at + 4] = struct.pack("<i", 1)  # normal
-    return bytes(data)
-
-
 def byte_alphabet():
     """GPT-2's printable stand-in for each byte."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]

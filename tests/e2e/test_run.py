@@ -96,19 +96,6 @@ class Run(CliCase):
             self.assertEqual(json.loads(out)["text"], "bcdef", err)
             self.assertEqual(json.loads(out)["isa"], level)
 
-    def test_a_vocabulary_that_lacks_a_byte_is_noted_by_all_who_encode(self):
-        model = self.path("one-byte-less.gguf", made_models.chain_without_a_byte())
-        text = self.path("text.txt", b"abcdefghijklmnopqrstuvwxyz" * 4)
-        notes = set()
-        for command in (["tokenize", "-m", model], ["run", "-m", model, "--raw", "-p", "a", "-n", "3", "--json"],
-                        ["chat", "-m", model, "-n", "3"],
-                        ["perplexity", "-m", model, "-f", text, "--ctx", "64", "--json"]):
-            code, _, err = self.run_cli(*command, stdin=b"a\n")
-            self.assertEqual(code, 0, err)
-            notes |= {line for line in err.splitlines() if "1 of 256 bytes (0x01)" in line}
-            self.assertEqual(err.count("of 256 bytes"), 1, err)
-        self.assertEqual(len(notes), 1)
-
     def test_perplexity_needs_a_chunk_and_reports_every_field(self):
         model = self.chain("alphabet.gguf")
         text = self.path("text.txt", b"abcdefghijklmnopqrstuvwxyz" * 20)

@@ -89,7 +89,7 @@ Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
   CICADA_TRY(engine::check(arguments.sampler));
   Answerer answerer;
   CICADA_ASSIGN(answerer.loaded, load_model(arguments.model));
-  CICADA_ASSIGN(answerer.tokenizer, load_tokenizer(*answerer.loaded.file));
+  CICADA_ASSIGN(answerer.tokenizer, tokenizer::Tokenizer::create(*answerer.loaded.file));
   const std::size_t context = context_tokens(arguments.context, answerer.loaded.model->config());
   CICADA_ASSIGN(answerer.generator,
                 engine::Generator::create(*answerer.loaded.model, *answerer.loaded.pool, context));

@@ -108,12 +108,6 @@ Result<LoadedModel> load_model(const ModelArguments& arguments) {
   return loaded;
 }
 
-Result<std::unique_ptr<tokenizer::Tokenizer>> load_tokenizer(const formats::ModelFile& file) {
-  CICADA_ASSIGN(auto tokenizer, tokenizer::Tokenizer::create(file));
-  for (const std::string& note : tokenizer->notes()) complain(note);
-  return tokenizer;
-}
-
 Result<std::string> read_text(const std::string& path) {
   return platform::read_file(path == "-" ? "/dev/stdin" : path, kMaxTextBytes,
                              platform::interrupted);

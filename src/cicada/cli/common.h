@@ -14,7 +14,6 @@
 #include "cicada/formats/model_file.h"
 #include "cicada/model/model.h"
 #include "cicada/platform/thread_pool.h"
-#include "cicada/tokenizer/tokenizer.h"
 
 namespace cicada::cli {
 
@@ -78,9 +77,6 @@ std::optional<std::string> slow_level_notice(platform::IsaLevel level, std::stri
 // Resolves -m (fetching a known model), opens and loads it, with progress on a terminal and the
 // model's notices on standard error.
 Result<LoadedModel> load_model(const ModelArguments& arguments);
-
-// The tokenizer of a model file, with its notes on standard error.
-Result<std::unique_ptr<tokenizer::Tokenizer>> load_tokenizer(const formats::ModelFile& file);
 
 // Reads a text from a file, or from standard input for "-". At most 1 GiB.
 Result<std::string> read_text(const std::string& path);

@@ -170,7 +170,7 @@ Result<int> perplexity(const PerplexityArguments& arguments) {
   CICADA_TRY(check_kv_type(arguments.kv));
   CICADA_ASSIGN(const std::string text, read_text(arguments.file));
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
-  CICADA_ASSIGN(const auto tokenizer, load_tokenizer(*loaded.file));
+  CICADA_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::create(*loaded.file));
   const std::optional<TokenId> bos = tokenizer->wants_bos() ? tokenizer->bos() : std::nullopt;
   const std::vector<TokenId> ids = tokenizer->encode(text, {.add_bos = bos.has_value()});
   const std::size_t available = ids.size() / arguments.context;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cicada/cli/common.h"
+#include "cicada/cli/messages.h"
 #include "cicada/cli/output.h"
 #include "cicada/cli/pull.h"
 #include "cicada/cli/token_ids.h"
@@ -67,7 +68,8 @@ Result<std::string> decode(const TokenizeArguments& arguments,
 Result<int> run(const TokenizeArguments& arguments) {
   CICADA_ASSIGN(const std::string path, resolve_model(arguments.model, arguments.offline));
   CICADA_ASSIGN(const formats::ModelFile file, formats::ModelFile::open(path));
-  CICADA_ASSIGN(const auto tokenizer, load_tokenizer(file));
+  CICADA_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::create(file));
+  for (const std::string& note : tokenizer->notes()) complain(note);
   CICADA_ASSIGN(const std::string result,
                 arguments.decode ? decode(arguments, *tokenizer) : encode(arguments, *tokenizer));
   Output output;
