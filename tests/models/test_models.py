@@ -20,7 +20,7 @@ HOME = os.environ.get("CICADA_HOME") or os.path.expanduser("~/.cache/cicada")
 WIKITEXT = os.environ.get("CICADA_WIKITEXT") or os.path.join(
     os.path.dirname(ROOT), "shared", "data", "wikitext-2-raw", "wiki.test.raw")
 SKIPPED = 77
-LEVELS = ("avx2", "avxvnni", "avx512vnni", "amx")  # scalar is too slow for this
+LEVELS = ("avx2", "avxvnni", "avx512vnni", "amx_emulated", "amx")  # scalar is too slow for this
 
 # Chunks of 512, their exact perplexity (an independent forward pass with float32 activations, docs/testing.md), and the
 # share by which ours may differ. Exact values belong to the text's own line ends, which are \r\n: with \n the first two
@@ -88,7 +88,8 @@ def perplexity_of_level(level):
     # Every chunk: one token at a time takes 36 s with avx512vnni and 60 s with avx2 (2 cores, Zen 4).
     decoded = score(path, chunks, "--role", "decode", level=level)["perplexity"]
     check_near(f"{level}, decode", decoded, exact, allowed)
-    check_near(f"{level}, decode against prefill", decoded, whole["perplexity"], 0.001)
+    # On tiles the roles round differently (docs/numerics.md).
+    check_near(f"{level}, decode against prefill", decoded, whole["perplexity"], 0.003 if "amx" in level else 0.001)
     for name, (few, expected, limit) in FEW.items():
         check_near(f"{level}, {name}", score(model(name), few, level=level)["perplexity"], expected, limit)
 

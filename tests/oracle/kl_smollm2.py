@@ -32,7 +32,7 @@ import bounds  # noqa: E402
 import oracle  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LEVELS = ("avx2", "avxvnni", "avx512vnni", "amx")  # scalar is too slow for this
+LEVELS = ("avx2", "avxvnni", "avx512vnni", "amx_emulated", "amx")  # scalar is too slow for this
 CHUNK, CHUNKS = 512, 2
 # Simulated engines that differ only in where roundings fall (126 or 125 steps for 127) have 1.07
 # times the divergence; faults begin at 1.73 times.
