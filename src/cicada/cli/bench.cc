@@ -321,6 +321,9 @@ Result<int> run_bench_of_machine(const BenchArguments& arguments) {
 
 Result<int> run_bench(const BenchArguments& arguments) {
   CICADA_TRY(check_kv_type(arguments.kv));
+  if (arguments.prefill == 0 && arguments.decode == 0) {
+    return fail(Code::kInvalidArgument, "bench: -p and -n are both 0, nothing would be measured");
+  }
   if (arguments.model.model.empty()) return run_bench_of_machine(arguments);
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
   CICADA_ASSIGN(const BenchResult rates, measure(loaded, arguments));

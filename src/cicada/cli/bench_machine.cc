@@ -148,7 +148,9 @@ double read_gb_per_s(ThreadPool& pool, platform::IsaLevel level,
 Result<MachineLimits> measure_machine(ThreadPool& pool, platform::IsaLevel level) {
   const kernels::MachineKernels& kernels = kernels::machine_kernels(level);
   MachineLimits limits{.threads = pool.size(), .level = level};
-  CICADA_ASSIGN(tensor::Buffer memory, tensor::Buffer::create(*std::rbegin(kWorkingSets)));
+  auto buffer = tensor::Buffer::create(*std::rbegin(kWorkingSets));
+  if (!buffer) return fail(std::move(buffer).error().with_context("memory to read"));
+  tensor::Buffer memory = std::move(*buffer);
   touch(pool, memory);
   platform::Progress progress(STDERR_FILENO);
   for (const std::uint64_t bytes : kWorkingSets) {

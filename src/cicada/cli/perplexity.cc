@@ -82,6 +82,7 @@ class Scorer {
     double chunk_sum = 0.0;
     std::vector<model::Row> rows;
     for (std::size_t at = 0; at < input.size(); at += step) {
+      if (platform::interrupted()) return fail(Code::kCancelled, "stopped within a chunk");
       const std::size_t end = std::min(at + step, input.size());
       rows.clear();
       std::vector<TokenId> wanted;
@@ -188,7 +189,11 @@ Result<int> perplexity(const PerplexityArguments& arguments) {
     const auto targets = std::span(ids).subspan(c * arguments.context, arguments.context);
     std::vector<TokenId> input(targets.begin(), targets.end());
     if (bos) input[0] = *bos;
-    CICADA_TRY(scorer.score_chunk(input, targets, score));
+    Score with_chunk = score;
+    const Result<void> scored = scorer.score_chunk(input, targets, with_chunk);
+    if (!scored && scored.error().code() == Code::kCancelled) break;  // whole chunks count
+    CICADA_TRY(scored);
+    score = std::move(with_chunk);
     progress.update(
         fmt::format("chunk {} of {}  perplexity {:.4f}", c + 1, chunks, score.perplexity()));
   }
