@@ -11,11 +11,19 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-class GeneratorTest : public testing::Test {
+// On the level that a user gets, and on those whose roles differ.
+std::vector<platform::IsaLevel> levels() {
+  std::vector<platform::IsaLevel> list;
+  for (const platform::IsaLevel level : kernels::runnable_levels()) {
+    if (level == kernels::best_level() || platform::has_tiles(level)) list.push_back(level);
+  }
+  return list;
+}
+
+class GeneratorTest : public testing::TestWithParam<platform::IsaLevel> {
  protected:
   GeneratorTest()
-      : pool_(2),
-        model_(model::load_test_model(model::test_file({}), pool_, kernels::best_level())) {}
+      : pool_(2), model_(model::load_test_model(model::test_file({}), pool_, GetParam())) {}
 
   std::unique_ptr<Generator> generator(std::size_t context, std::size_t chunk = 16) {
     auto made = Generator::create(*model_, pool_, context, chunk);
@@ -44,7 +52,7 @@ class GeneratorTest : public testing::Test {
 
 const GenerateOptions kSampled = {.max_tokens = 40, .sampler = {.temperature = 1.0F, .seed = 9}};
 
-TEST_F(GeneratorTest, AReplayedGenerationIsTheSame) {
+TEST_P(GeneratorTest, AReplayedGenerationIsTheSame) {
   const Ids ids = prompt(50);
   const Generation first = answer(*generator(128), ids, kSampled);
   EXPECT_EQ(first.tokens.size(), 40U);
@@ -55,12 +63,18 @@ TEST_F(GeneratorTest, AReplayedGenerationIsTheSame) {
 }
 
 // Repeats itself, so that there is much to guess, and small enough that guesses pay at once.
-TEST_F(GeneratorTest, DraftingChangesNoToken) {
-  Ids ids;
-  for (std::size_t i = 0; i < 60; ++i) ids.emplace_back(static_cast<std::int32_t>(i % 6));
+TEST_P(GeneratorTest, DraftingChangesNoToken) {
   std::size_t drafted = 0;
-  for (const float temperature : {0.0F, 0.3F, 1.0F}) {
-    for (const std::uint32_t most : {1U, 2U, 3U, 9U, 150U}) {
+  for (const std::size_t period : {6U, 2U, 5U}) {
+    Ids ids;
+    for (std::size_t i = 0; i < 60; ++i) ids.emplace_back(static_cast<std::int32_t>(i % period));
+    for (const auto& [temperature, most] : {std::pair{0.0F, 1U},
+                                            {0.0F, 3U},
+                                            {0.0F, 9U},
+                                            {0.0F, 150U},
+                                            {0.3F, 2U},
+                                            {0.3F, 150U},
+                                            {1.0F, 150U}}) {
       GenerateOptions options{.max_tokens = most,
                               .sampler = {.temperature = temperature, .seed = 4}};
       const Generation guessed = answer(*generator(256), ids, options);
@@ -76,7 +90,7 @@ TEST_F(GeneratorTest, DraftingChangesNoToken) {
   EXPECT_GT(drafted, 0U) << "nothing was tested";
 }
 
-TEST_F(GeneratorTest, TheNextTurnReusesThePromptAndGivesTheBitsOfAFreshOne) {
+TEST_P(GeneratorTest, TheNextTurnReusesThePromptAndGivesTheBitsOfAFreshOne) {
   auto warm = generator(256);
   const Ids first_prompt = prompt(50);
   const Generation first = answer(*warm, first_prompt, kSampled);
@@ -89,7 +103,7 @@ TEST_F(GeneratorTest, TheNextTurnReusesThePromptAndGivesTheBitsOfAFreshOne) {
   EXPECT_EQ(second.tokens, answer(*generator(256), second_prompt, kSampled).tokens);
 }
 
-TEST_F(GeneratorTest, TheSamePromptRecomputesItsLastTokenOnly) {
+TEST_P(GeneratorTest, TheSamePromptRecomputesItsLastTokenOnly) {
   auto warm = generator(128);
   const Ids ids = prompt(30);
   const Ids tokens = answer(*warm, ids, kSampled).tokens;
@@ -98,13 +112,13 @@ TEST_F(GeneratorTest, TheSamePromptRecomputesItsLastTokenOnly) {
   EXPECT_EQ(again.tokens, tokens);
 }
 
-TEST_F(GeneratorTest, AFullContextEndsWithLength) {
+TEST_P(GeneratorTest, AFullContextEndsWithLength) {
   const Generation result = answer(*generator(64), prompt(63), {});
   EXPECT_EQ(result.tokens.size(), 1U);
   EXPECT_EQ(result.reason, FinishReason::kLength);
 }
 
-TEST_F(GeneratorTest, APromptWithoutRoomIsRefusedWithBothNumbers) {
+TEST_P(GeneratorTest, APromptWithoutRoomIsRefusedWithBothNumbers) {
   for (const std::size_t length : {64U, 65U, 500U}) {
     const auto result = generator(64)->generate(prompt(length), {}, [](TokenId) { return true; });
     ASSERT_FALSE(result.has_value());
@@ -129,10 +143,9 @@ TEST(CacheFits, AContextBeyondMemoryIsRefusedWithWhatFits) {
 }
 
 // Weights of NaN, and ones whose products overflow.
-TEST_F(GeneratorTest, LogitsThatAreNotFiniteEndItWithAnError) {
+TEST_P(GeneratorTest, LogitsThatAreNotFiniteEndItWithAnError) {
   for (const float head : {std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
-    const auto model =
-        model::load_test_model(model::test_file({.head = head}), pool_, kernels::best_level());
+    const auto model = model::load_test_model(model::test_file({.head = head}), pool_, GetParam());
     auto generator = Generator::create(*model, pool_, 64);
     for (const GenerateOptions& options : {GenerateOptions{}, kSampled}) {
       bool has_answered = false;
@@ -148,7 +161,7 @@ TEST_F(GeneratorTest, LogitsThatAreNotFiniteEndItWithAnError) {
   }
 }
 
-TEST_F(GeneratorTest, EndTokensStopAndAreNotPartOfTheAnswer) {
+TEST_P(GeneratorTest, EndTokensStopAndAreNotPartOfTheAnswer) {
   const Ids ids = prompt(20);
   const Ids tokens = answer(*generator(64), ids, {.max_tokens = 8}).tokens;
   GenerateOptions options{.max_tokens = 8};
@@ -159,7 +172,7 @@ TEST_F(GeneratorTest, EndTokensStopAndAreNotPartOfTheAnswer) {
   EXPECT_EQ(result.tokens, Ids(tokens.begin(), first));
 }
 
-TEST_F(GeneratorTest, CancellingStopsBetweenSteps) {
+TEST_P(GeneratorTest, CancellingStopsBetweenSteps) {
   int asked = 0;
   GenerateOptions options;
   options.is_cancelled = [&asked] { return ++asked > 5; };
@@ -167,6 +180,9 @@ TEST_F(GeneratorTest, CancellingStopsBetweenSteps) {
   EXPECT_EQ(result.reason, FinishReason::kCancelled);
   EXPECT_LT(result.tokens.size(), 6U);
 }
+
+INSTANTIATE_TEST_SUITE_P(engine, GeneratorTest, testing::ValuesIn(levels()),
+                         [](const auto& p) { return std::string(platform::name(p.param)); });
 
 }  // namespace
 }  // namespace cicada::engine
