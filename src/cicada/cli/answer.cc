@@ -20,18 +20,15 @@ constexpr std::uint32_t kMaxContext = 1U << 20;
 // model was trained for.
 std::size_t context_tokens(std::uint32_t wanted, const model::Config& config) {
   if (wanted == 0) return std::size_t{std::min(config.trained_context, kDefaultContext)};
-  const std::optional<std::uint64_t> range = model::rope_range(config);
-  const bool is_beyond_range = range && wanted > *range;
-  if (wanted > config.trained_context || is_beyond_range) {
-    complain(
-        fmt::format("a context of {} tokens is more than {}", wanted,
-                    wanted > config.trained_context
-                        ? fmt::format("the {} this model was trained for{}", config.trained_context,
-                                      is_beyond_range ? fmt::format(" and the {} that its RoPE "
-                                                                    "base supports",
-                                                                    *range)
-                                                      : "")
-                        : fmt::format("the {} that this model's RoPE base supports", *range)));
+  std::string limits;
+  const auto add = [&limits, wanted](std::uint64_t tokens, std::string_view why) {
+    if (wanted <= tokens) return;
+    limits += fmt::format("{}the {} that {}", limits.empty() ? "" : " and ", tokens, why);
+  };
+  add(config.trained_context, "this model was trained for");
+  add(model::rope_range(config).value_or(UINT64_MAX), "its RoPE base supports");
+  if (!limits.empty()) {
+    complain(fmt::format("a context of {} tokens is more than {}", wanted, limits));
   }
   return std::size_t{wanted};
 }
