@@ -25,11 +25,11 @@ def _bar(y, summary, top, colour, label):
             _text(x(summary["max"]) + 6, y + BAR - 4, label, 11)]
 
 
-def _workload(y, workload):
+def _workload(y, workload, least_top):
     rows = [("Cicada", workload["ours"], None)] + [(peer["name"], peer["speed"], peer["ratio"]["median"])
                                                    for peer in workload["peers"]]
     limit = workload["limit"] or 0.0
-    top = max([limit] + [speed["max"] for _, speed, _ in rows])
+    top = max([limit, least_top] + [speed["max"] for _, speed, _ in rows])
     parts = [_text(LEFT - 10, y + BAR - 4, workload["name"], 12, "end")]
     start = y
     for index, (name, speed, ratio) in enumerate(rows):
@@ -49,8 +49,10 @@ def svg(result):
     for model in result["models"]:
         parts.append(_text(16, y, model["name"], 14, weight="bold"))
         y += 12
+        # Answers without drafts and with them have one scale.
+        answers = max((workload["ours"]["max"] for workload in model["workloads"] if not workload["limit"]), default=0.0)
         for workload in model["workloads"]:
-            y, more = _workload(y, workload)
+            y, more = _workload(y, workload, 0.0 if workload["limit"] else answers)
             parts += more
         y += HEAD - GAP
     host = result["host"]
