@@ -38,8 +38,8 @@ def _workload(y, workload, least_top):
             label += f" (ours {ratio:.1f} ×)"
         parts += _bar(y, speed, top, COLOURS[index % len(COLOURS)], label)
         y += BAR
-    x = LEFT + SCALE * limit / top
     if limit:
+        x = LEFT + SCALE * limit / top
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{start - 3}" y2="{y}" stroke="#b03030" stroke-dasharray="3 2"/>')
     return y + GAP, parts
 

@@ -4,7 +4,7 @@
 namespace cicada::kernels {
 namespace {
 
-void zero_sums() {
+void zero_tiles() {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -17,7 +17,7 @@ void zero_sums() {
 
 void int8_tile_products(std::uint64_t rounds) {
   const TileUnit unit;
-  zero_sums();
+  zero_tiles();
   for (std::uint64_t round = 0; round < rounds; ++round) {
     _tile_dpbusd(0, 4, 6);
     _tile_dpbusd(1, 4, 7);
@@ -28,7 +28,7 @@ void int8_tile_products(std::uint64_t rounds) {
 
 void bf16_tile_products(std::uint64_t rounds) {
   const TileUnit unit;
-  zero_sums();
+  zero_tiles();
   for (std::uint64_t round = 0; round < rounds; ++round) {
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);

@@ -91,21 +91,15 @@ CICADA_INLINE void block_tile(const std::uint8_t* w, std::size_t supers, const B
 #pragma GCC unroll 16
   for (std::size_t j = 0; j < kRows; ++j) acc[j] = zero();
   for (std::size_t s = 0; s < supers; ++s, w += kLayout.super_bytes()) {
-    F32x16 d = zero();
-    F32x16 dmin = zero();
-    if constexpr (kLayout.header_bytes != 0) {
-      d = load_f16(reinterpret_cast<const std::uint16_t*>(w));
-      if constexpr (kLayout.has_min)
-        dmin = load_f16(reinterpret_cast<const std::uint16_t*>(w + 32));
-      prefetch(w + kPrefetchBytes, kLayout.body_offset);
-    }
+    const SuperScales<kType> super(w);
+    if constexpr (kLayout.header_bytes != 0) prefetch(w + kPrefetchBytes, kLayout.body_offset);
     for (std::size_t b = 0; b < kLayout.blocks_per_super; ++b, x += stride) {
       const std::uint8_t* body = w + kLayout.body_offset + b * kLayout.body_bytes();
       prefetch(body + kPrefetchBytes,
                kLayout.body_bytes() + (kLayout.header_bytes == 0 ? kLayout.body_offset : 0));
       U8x64 q[8];
       unpack_body<kType>(body, q);
-      const BlockScales<kType> scales(w + kLayout.header_bytes + b * kLayout.scale_bytes, d, dmin);
+      const BlockScales<kType> scales(w + kLayout.header_bytes + b * kLayout.scale_bytes, super);
 #pragma GCC unroll 16
       for (std::size_t j = 0; j < kRows; ++j) {
         acc[j] = add_block<kType>(acc[j], q, scales, x[j]);

@@ -56,17 +56,11 @@ void fill_panel_of_blocks(const std::uint8_t* group, std::size_t first, std::siz
   constexpr std::size_t kColumns = kBlockColumns * kLayout.blocks_per_super;
   const std::uint8_t* w = group + first / kColumns * kLayout.super_bytes();
   for (std::size_t s = 0; s < count / kColumns; ++s, w += kLayout.super_bytes()) {
-    F32x16 d = zero();
-    F32x16 dmin = zero();
-    if constexpr (kLayout.header_bytes != 0) {
-      d = load_f16(reinterpret_cast<const std::uint16_t*>(w));
-      if constexpr (kLayout.has_min)
-        dmin = load_f16(reinterpret_cast<const std::uint16_t*>(w + 32));
-    }
+    const SuperScales<kType> super(w);
     for (std::size_t b = 0; b < kLayout.blocks_per_super; ++b, out += kTileElements) {
       U8x64 q[8];
       unpack_body<kType>(w + kLayout.body_offset + b * kLayout.body_bytes(), q);
-      const BlockScales<kType> scales(w + kLayout.header_bytes + b * kLayout.scale_bytes, d, dmin);
+      const BlockScales<kType> scales(w + kLayout.header_bytes + b * kLayout.scale_bytes, super);
       fill_block<kType>(q, scales, out);
     }
   }

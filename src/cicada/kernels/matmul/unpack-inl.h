@@ -63,6 +63,24 @@ CICADA_INLINE void unpack_body(const std::uint8_t* p, U8x64 (&q)[8]) {
   }
 }
 
+// What the scales and minima of a superblock's blocks are multiples of, 16 rows each; zeros where
+// blocks have their own.
+template <DType kType>
+struct SuperScales {
+  F32x16 d = zero();
+  F32x16 dmin = zero();
+
+  CICADA_INLINE explicit SuperScales(const std::uint8_t* super) {
+    constexpr PackedLayout kLayout = packed_layout(kType);
+    if constexpr (kLayout.header_bytes != 0) {
+      d = load_f16(reinterpret_cast<const std::uint16_t*>(super));
+      if constexpr (kLayout.has_min) {
+        dmin = load_f16(reinterpret_cast<const std::uint16_t*>(super + 32));
+      }
+    }
+  }
+};
+
 // Scales and minima of one block, 16 rows each; a minimum is what is added to scale * q.
 template <DType kType>
 struct BlockScales {
@@ -70,7 +88,7 @@ struct BlockScales {
   F32x16 scale[kLayout.groups];
   F32x16 minimum[kLayout.groups];
 
-  CICADA_INLINE BlockScales(const std::uint8_t* p, F32x16 d, F32x16 dmin) {
+  CICADA_INLINE BlockScales(const std::uint8_t* p, const SuperScales<kType>& super) {
     if constexpr (kLayout.header_bytes == 0) {
       scale[0] = load_f16(reinterpret_cast<const std::uint16_t*>(p));
       if constexpr (kLayout.has_min) {
@@ -80,9 +98,9 @@ struct BlockScales {
 #pragma GCC unroll 2
       for (std::size_t g = 0; g < kLayout.groups; ++g) {
         const std::uint8_t* at = p + 16 * g;
-        scale[g] = d * (kLayout.is_signed_scale ? load_i8(at) : load_u8(at));
+        scale[g] = super.d * (kLayout.is_signed_scale ? load_i8(at) : load_u8(at));
         if constexpr (kLayout.has_min) {
-          minimum[g] = zero() - dmin * load_u8(at + 16 * kLayout.groups);
+          minimum[g] = zero() - super.dmin * load_u8(at + 16 * kLayout.groups);
         }
       }
     }
