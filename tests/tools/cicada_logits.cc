@@ -50,7 +50,7 @@ Result<std::vector<float>> logits_of(const Options& options, const std::vector<s
                                          .max_context = ids.size() + 1,
                                          .max_logit_rows = (chunk + 1) * options.batch}));
   const std::size_t pages = (ids.size() / kv::kPageTokens + 1) * options.batch;
-  CICADA_ASSIGN(kv::PagePool pages_pool, kv::PagePool::create(model->kv_shape(), pages));
+  CICADA_ASSIGN(kv::PagePool pages_pool, kv::PagePool::create(model->kv_layout(), pages));
   std::vector<kv::Sequence> sequences;
   std::vector<kv::Sequence*> pointers;
   for (std::size_t b = 0; b < options.batch; ++b) sequences.emplace_back(pages_pool);

@@ -61,7 +61,7 @@ class Bench {
                                                             .max_context = context,
                                                             .max_logit_rows = arguments.batch}));
     const std::size_t pages = (context + kv::kPageTokens - 1) / kv::kPageTokens * arguments.batch;
-    CICADA_ASSIGN(auto pool, kv::PagePool::create(loaded.model->kv_shape(), pages));
+    CICADA_ASSIGN(auto pool, kv::PagePool::create(loaded.model->kv_layout(), pages));
     bench.pages_ = std::make_unique<kv::PagePool>(std::move(pool));
     for (std::uint32_t b = 0; b < arguments.batch; ++b) {
       auto& sequence = bench.sequences_.emplace_back(std::make_unique<kv::Sequence>(*bench.pages_));
@@ -246,7 +246,7 @@ BenchReport describe(const BenchResult& rates, const LoadedModel& loaded, std::u
   const ProductOps ops = product_ops(plan);
   return {.rates = rates,
           .rss_bytes = platform::peak_resident_bytes(),
-          .kv_bytes_per_token = loaded.model->kv_shape().bytes_per_token(),
+          .kv_bytes_per_token = loaded.model->kv_layout().bytes_per_token(),
           .decode_bytes = decode_bytes(plan),
           .ops = ops,
           .gb_per_s = weight_speed(plan, rates.decode.median, batch),

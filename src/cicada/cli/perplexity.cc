@@ -64,7 +64,7 @@ class Scorer {
                                         .max_logit_rows = kHeadRows};
     CICADA_ASSIGN(scorer.executor_, model::Executor::create(*loaded.model, *loaded.pool, limits));
     const std::size_t pages = (arguments.context + kv::kPageTokens - 1) / kv::kPageTokens;
-    CICADA_ASSIGN(auto pool, kv::PagePool::create(loaded.model->kv_shape(), pages));
+    CICADA_ASSIGN(auto pool, kv::PagePool::create(loaded.model->kv_layout(), pages));
     scorer.pages_ = std::make_unique<kv::PagePool>(std::move(pool));
     scorer.logits_.resize(kHeadRows * loaded.model->config().vocab);
     return scorer;
@@ -154,7 +154,7 @@ std::string to_json(const Score& score, const LoadedModel& loaded) {
       .begin_array();
   for (const double nll : score.chunk_nll) writer.number(nll);
   writer.end_array()
-      .field("kv_bytes_per_token", loaded.model->kv_shape().bytes_per_token())
+      .field("kv_bytes_per_token", loaded.model->kv_layout().bytes_per_token())
       .field("isa", platform::name(loaded.model->level()))
       .field("numerics_id", loaded.model->numerics_id())
       .end_object();

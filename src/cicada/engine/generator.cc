@@ -41,9 +41,9 @@ double Generation::decode_rate() const {
   return tokens.size() > 1 ? rate(tokens.size() - 1, decode_time) : 0.0;
 }
 
-Result<void> check_cache_fits(const kv::KvShape& shape, std::size_t context,
+Result<void> check_cache_fits(const kv::KvLayout& layout, std::size_t context,
                               std::uint64_t available_bytes) {
-  const std::size_t per_token = shape.bytes_per_token();
+  const std::size_t per_token = layout.bytes_per_token();
   if (context <= available_bytes / std::max<std::size_t>(1, per_token)) return {};
   const std::uint64_t fitting = available_bytes / per_token / kv::kPageTokens * kv::kPageTokens;
   return fail(
@@ -58,11 +58,11 @@ Result<std::unique_ptr<Generator>> Generator::create(const model::Model& model,
                                                      platform::ThreadPool& pool,
                                                      std::size_t context, std::size_t chunk) {
   const std::size_t max_rows = std::max<std::size_t>(1, std::min(chunk, context));
-  CICADA_TRY(check_cache_fits(model.kv_shape(), context, platform::available_memory_bytes()));
+  CICADA_TRY(check_cache_fits(model.kv_layout(), context, platform::available_memory_bytes()));
   CICADA_ASSIGN(auto executor, model::Executor::create(
                                    model, pool, {.max_rows = max_rows, .max_context = context}));
   const std::size_t pages = (context + kv::kPageTokens - 1) / kv::kPageTokens;
-  CICADA_ASSIGN(kv::PagePool page_pool, kv::PagePool::create(model.kv_shape(), pages));
+  CICADA_ASSIGN(kv::PagePool page_pool, kv::PagePool::create(model.kv_layout(), pages));
   const std::size_t logits = (1 + DraftLength::kMost) * model.config().vocab;
   CICADA_ASSIGN(tensor::Buffer buffer, tensor::Buffer::create(logits * sizeof(float)));
   return std::unique_ptr<Generator>(

@@ -53,7 +53,7 @@ struct Generation {
 
 // Whether keys and values of `context` tokens can be held. Errors: kOutOfMemory with the bytes
 // needed and free, and the tokens that fit.
-Result<void> check_cache_fits(const kv::KvShape& shape, std::size_t context,
+Result<void> check_cache_fits(const kv::KvLayout& layout, std::size_t context,
                               std::uint64_t available_bytes);
 
 class Generator {

@@ -130,16 +130,20 @@ TEST_P(GeneratorTest, APromptWithoutRoomIsRefusedWithBothNumbers) {
 }
 
 TEST(CacheFits, AContextBeyondMemoryIsRefusedWithWhatFits) {
-  const kv::KvShape shape{.num_layers = 2, .num_kv_heads = 3, .head_dim = 64, .value_dim = 64};
-  const std::size_t per_token = shape.bytes_per_token();
+  const kv::KvLayout layout({.num_kv_heads = 3,
+                             .head_dim = 64,
+                             .value_dim = 64,
+                             .layers = std::vector<kv::LayerFormat>(2)},
+                            kv::kPageTokens);
+  const std::size_t per_token = layout.bytes_per_token();
   EXPECT_EQ(per_token, 2U * 3U * 256U);
-  EXPECT_TRUE(check_cache_fits(shape, 1000, 1000 * per_token).has_value());
-  const auto refused = check_cache_fits(shape, 1001, 1000 * per_token);
+  EXPECT_TRUE(check_cache_fits(layout, 1000, 1000 * per_token).has_value());
+  const auto refused = check_cache_fits(layout, 1001, 1000 * per_token);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code(), Code::kOutOfMemory);
   EXPECT_TRUE(formats::has(refused.error().message(), "1001 tokens"));
   EXPECT_TRUE(formats::has(refused.error().message(), "960 tokens fit"));  // whole pages of 64
-  EXPECT_FALSE(check_cache_fits(shape, SIZE_MAX, 1000 * per_token).has_value());
+  EXPECT_FALSE(check_cache_fits(layout, SIZE_MAX, 1000 * per_token).has_value());
 }
 
 // Weights of NaN, and ones whose products overflow.

@@ -176,6 +176,10 @@ CICADA_INLINE U8x64 load_bytes(const std::uint8_t* p) {
   return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
 }
+CICADA_INLINE void store_bytes(std::uint8_t* p, U8x64 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.lo);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), a.hi);
+}
 template <int kBit>
 CICADA_INLINE U8x64 nibble(U8x64 a) {
   const __m256i mask = _mm256_set1_epi8(15);

@@ -124,6 +124,7 @@ CICADA_INLINE I32x16 max(I32x16 a, I32x16 b) { return {_mm512_max_epi32(a.v, b.v
 CICADA_INLINE I32x16 bits_of(F32x16 a) { return {_mm512_castps_si512(a.v)}; }
 
 CICADA_INLINE U8x64 load_bytes(const std::uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+CICADA_INLINE void store_bytes(std::uint8_t* p, U8x64 a) { _mm512_storeu_si512(p, a.v); }
 // Bits kBit … kBit+3 (or +1) of every byte.
 template <int kBit>
 CICADA_INLINE U8x64 nibble(U8x64 a) {

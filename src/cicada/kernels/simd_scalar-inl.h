@@ -212,6 +212,7 @@ CICADA_INLINE U8x64 load_bytes(const std::uint8_t* p) {
   __builtin_memcpy(r.v, p, sizeof r.v);
   return r;
 }
+CICADA_INLINE void store_bytes(std::uint8_t* p, U8x64 a) { __builtin_memcpy(p, a.v, sizeof a.v); }
 template <int kBit>
 CICADA_INLINE U8x64 nibble(U8x64 a) {
   return map(a, [](int, int x) { return (x >> kBit) & 15; });

@@ -8,19 +8,19 @@
 
 namespace cicada::kv {
 
-Result<PagePool> PagePool::create(const KvShape& shape, std::size_t num_pages) {
-  const auto bytes = checked_mul(shape.page_bytes(), num_pages);
+Result<PagePool> PagePool::create(KvLayout layout, std::size_t num_pages) {
+  const auto bytes = checked_mul(layout.page_bytes(), num_pages);
   if (!bytes || num_pages > std::numeric_limits<std::int32_t>::max()) {
     return fail(Code::kOutOfMemory, "{} KV pages of {} bytes are more than can be addressed",
-                num_pages, shape.page_bytes());
+                num_pages, layout.page_bytes());
   }
   auto memory = tensor::Buffer::create(*bytes);
   if (!memory) return fail(std::move(memory).error().with_context("KV cache"));
-  return PagePool(shape, std::move(*memory), num_pages);
+  return PagePool(std::move(layout), std::move(*memory), num_pages);
 }
 
-PagePool::PagePool(const KvShape& shape, tensor::Buffer memory, std::size_t num_pages)
-    : shape_(shape), memory_(std::move(memory)), held_(num_pages, false) {
+PagePool::PagePool(KvLayout layout, tensor::Buffer memory, std::size_t num_pages)
+    : layout_(std::move(layout)), memory_(std::move(memory)), held_(num_pages, false) {
   free_.reserve(num_pages);
   for (std::size_t i = num_pages; i > 0; --i) {
     free_.emplace_back(static_cast<std::int32_t>(i - 1));
@@ -30,7 +30,7 @@ PagePool::PagePool(const KvShape& shape, tensor::Buffer memory, std::size_t num_
 Result<PageId> PagePool::allocate() {
   if (free_.empty()) {
     return fail(Code::kOutOfCapacity, "all {} KV pages of {} tokens are in use", num_pages(),
-                kPageTokens);
+                layout_.page_tokens());
   }
   const PageId id = free_.back();
   free_.pop_back();
@@ -54,23 +54,23 @@ void PagePool::check_conservation() const {
 Sequence::Sequence(Sequence&& other) noexcept
     : pool_(other.pool_),
       pages_(std::exchange(other.pages_, {})),
-      tiles_(std::exchange(other.tiles_, {})) {}
+      memory_(std::exchange(other.memory_, {})) {}
 
 Result<void> Sequence::reserve(std::size_t num_tokens) {
   while (capacity_tokens() < num_tokens) {
     CICADA_ASSIGN(const PageId id, pool_->allocate());
     pages_.push_back(id);
-    tiles_.push_back(pool_->page(id));
+    memory_.push_back(pool_->page(id));
   }
   return {};
 }
 
 void Sequence::truncate(std::size_t num_tokens) {
-  const std::size_t keep = (num_tokens + kPageTokens - 1) / kPageTokens;
+  const std::size_t keep = (num_tokens + layout().page_tokens() - 1) / layout().page_tokens();
   while (pages_.size() > keep) {
     pool_->release(pages_.back());
     pages_.pop_back();
-    tiles_.pop_back();
+    memory_.pop_back();
   }
 }
 

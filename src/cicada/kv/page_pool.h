@@ -1,8 +1,5 @@
-// The pool of KV pages. A page holds the keys and values of 64 consecutive positions of one
-// sequence, for every layer and KV head, float16:
-//
-//   [layer][kv head] keys   4 sub-tiles [head_dim][16]
-//   [layer][kv head] values [64][value_dim]
+// The pool of KV pages: keys and values of some consecutive positions of one sequence, for every
+// layer and KV head (layout.h).
 //
 // Pages are reserved as address space at once and touched only when used.
 // Invariant: free + held = total (checked by check_conservation()).
@@ -15,41 +12,19 @@
 
 #include "cicada/base/ids.h"
 #include "cicada/base/result.h"
+#include "cicada/kv/layout.h"
 #include "cicada/tensor/buffer.h"
 
 namespace cicada::kv {
 
 using PageId = Id<struct PageIdTag>;
 
-inline constexpr std::size_t kPageTokens = 64;
-
-struct KvShape {
-  std::size_t num_layers = 0;
-  std::size_t num_kv_heads = 0;
-  std::size_t head_dim = 0;
-  std::size_t value_dim = 0;
-
-  std::size_t key_tile_bytes() const { return kPageTokens * head_dim * 2; }
-  std::size_t value_tile_bytes() const { return kPageTokens * value_dim * 2; }
-  std::size_t page_bytes() const {
-    return num_layers * num_kv_heads * (key_tile_bytes() + value_tile_bytes());
-  }
-  std::size_t bytes_per_token() const { return page_bytes() / kPageTokens; }
-  // Offsets inside a page.
-  std::size_t key_offset(std::size_t layer, std::size_t head) const {
-    return (layer * num_kv_heads + head) * (key_tile_bytes() + value_tile_bytes());
-  }
-  std::size_t value_offset(std::size_t layer, std::size_t head) const {
-    return key_offset(layer, head) + key_tile_bytes();
-  }
-};
-
 class PagePool {
  public:
   // Errors: kOutOfMemory.
-  static Result<PagePool> create(const KvShape& shape, std::size_t num_pages);
+  static Result<PagePool> create(KvLayout layout, std::size_t num_pages);
 
-  const KvShape& shape() const { return shape_; }
+  const KvLayout& layout() const { return layout_; }
   std::size_t num_pages() const { return held_.size(); }
   std::size_t num_free() const { return free_.size(); }
 
@@ -58,16 +33,16 @@ class PagePool {
   void release(PageId id);
 
   std::byte* page(PageId id) {
-    return memory_.data() + static_cast<std::size_t>(id.value) * shape_.page_bytes();
+    return memory_.data() + static_cast<std::size_t>(id.value) * layout_.page_bytes();
   }
 
   // Broken invariants stop the process: free + held = total.
   void check_conservation() const;
 
  private:
-  PagePool(const KvShape& shape, tensor::Buffer memory, std::size_t num_pages);
+  PagePool(KvLayout layout, tensor::Buffer memory, std::size_t num_pages);
 
-  KvShape shape_;
+  KvLayout layout_;
   tensor::Buffer memory_;
   std::vector<PageId> free_;
   std::vector<bool> held_;
@@ -89,14 +64,20 @@ class Sequence {
   // Gives back the pages that hold only positions from `num_tokens` on.
   void truncate(std::size_t num_tokens);
 
-  std::size_t capacity_tokens() const { return pages_.size() * kPageTokens; }
-  // Page memory by tile index; valid until the next reserve() or truncate().
-  std::byte* const* tiles() const { return tiles_.data(); }
+  const KvLayout& layout() const { return pool_->layout(); }
+  std::size_t capacity_tokens() const { return pages_.size() * layout().page_tokens(); }
+  // Page memory in order; valid until the next reserve() or truncate().
+  std::byte* const* page_memory() const { return memory_.data(); }
+  // Slab `index` of a head of layout(), to write.
+  std::byte* slab(const kernels::CachedHead& head, std::size_t index) const {
+    return memory_[index / head.slabs_in_page] + head.offset_bytes +
+           index % head.slabs_in_page * head.slab_bytes();
+  }
 
  private:
   PagePool* pool_;
   std::vector<PageId> pages_;
-  std::vector<std::byte*> tiles_;
+  std::vector<std::byte*> memory_;
 };
 
 }  // namespace cicada::kv

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cicada/formats/quote.h"
+#include "cicada/kernels/attention/attention.h"
 
 namespace cicada::model {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // Far above any known model; small enough that products of three of them fit in 64 bits.
 constexpr std::uint32_t kMaxWidth = 1U << 20;
 constexpr std::uint32_t kMaxHeads = 1U << 12;
-constexpr std::uint32_t kMaxHeadDim = 1U << 12;
+constexpr std::uint32_t kMaxHeadDim = kernels::kMostHeadDim;
 constexpr std::uint32_t kMaxLayers = 1U << 10;
 constexpr std::uint32_t kMaxVocab = 1U << 22;
 constexpr std::uint32_t kMaxContext = 1U << 24;

@@ -33,7 +33,7 @@ TEST_P(Decode, AllocatesNothing) {
   const auto model = load_test_model(test_file(GetParam()), pool, kernels::best_level());
   auto executor = Executor::create(
       *model, pool, {.max_rows = 64, .max_sequences = kSequences, .max_context = kContext});
-  auto pages = kv::PagePool::create(model->kv_shape(), kSequences * kPages);
+  auto pages = kv::PagePool::create(model->kv_layout(), kSequences * kPages);
   std::vector<std::unique_ptr<kv::Sequence>> owned;
   std::vector<kv::Sequence*> sequences;
   for (std::size_t i = 0; i < kSequences; ++i) {

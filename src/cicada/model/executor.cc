@@ -418,24 +418,22 @@ void Executor::rotate_and_store(const Step& step, const Region& region, std::siz
       continue;
     }
     const auto position = static_cast<std::size_t>(region.rows[row].position);
-    std::byte* page = spans_[row_span_[row]].sequence->tiles()[position / kv::kPageTokens];
-    const std::size_t slot = position % kv::kPageTokens;
-    const kv::KvShape shape = model_->kv_shape();
+    const kv::Sequence& sequence = *spans_[row_span_[row]].sequence;
+    const std::size_t kv_head = (unit - heads) % kv_heads;
+    const kernels::CachedHead cache = sequence.layout().head(step.layer, kv_head);
+    const std::size_t slot = position % kernels::kSlabTokens;
+    std::byte* slab = sequence.slab(cache, position / kernels::kSlabTokens);
     if (unit < heads + kv_heads) {
-      const std::size_t head = unit - heads;
-      float* k = workspace_.k + (row * kv_heads + head) * config_.head_dim;
+      float* k = workspace_.k + (row * kv_heads + kv_head) * config_.head_dim;
       if (!w.k_norm.empty()) {
         row_kernels_.rms_norm(k, w.k_norm.data(), config_.norm_epsilon, config_.head_dim, k);
       }
       row_kernels_.rope(cosines, sines, half, k);
-      auto* keys = reinterpret_cast<std::uint16_t*>(page + shape.key_offset(step.layer, head));
-      row_kernels_.store_key(k, config_.head_dim, keys + slot / 16 * 16 * config_.head_dim,
-                             slot % 16);
+      attention_.store_key(cache.key_type, k, config_.head_dim, slot, slab);
     } else {
-      const std::size_t head = unit - heads - kv_heads;
-      auto* values = reinterpret_cast<std::uint16_t*>(page + shape.value_offset(step.layer, head));
-      row_kernels_.store_value(workspace_.v + (row * kv_heads + head) * config_.value_dim,
-                               config_.value_dim, values + slot * config_.value_dim);
+      const float* v = workspace_.v + (row * kv_heads + kv_head) * config_.value_dim;
+      attention_.store_value(cache.value_type, v, config_.value_dim, slot,
+                             slab + cache.key_bytes());
     }
   }
 }

@@ -127,7 +127,7 @@ class Executor {
   void add_normed(const Step& step, const Region& region, std::size_t worker);
 
   kernels::AttentionRow query(const Step& step, std::size_t row, std::uint32_t head) const;
-  kernels::CachedTiles tiles(const Step& step, const Span& span, std::uint32_t kv_head) const;
+  kernels::CachedHead cached(const Step& step, const Span& span, std::uint32_t kv_head) const;
   kernels::Activations activations(const Product& product, const Section& section, bool is_own,
                                    std::size_t worker) const;
   std::size_t rows_of(const Step& step, const Region& region) const;

@@ -47,14 +47,11 @@ kernels::AttentionRow Executor::query(const Step& step, std::size_t row, std::ui
                    .limit = config_.rel_pos_max_distance}};
 }
 
-kernels::CachedTiles Executor::tiles(const Step& step, const Span& span,
+kernels::CachedHead Executor::cached(const Step& step, const Span& span,
                                      std::uint32_t kv_head) const {
-  const kv::KvShape shape = model_->kv_shape();
-  return {.pages = span.sequence->tiles(),
-          .key_offset_bytes = shape.key_offset(step.layer, kv_head),
-          .value_offset_bytes = shape.value_offset(step.layer, kv_head),
-          .head_dim = config_.head_dim,
-          .value_dim = config_.value_dim};
+  kernels::CachedHead head = span.sequence->layout().head(step.layer, kv_head);
+  head.pages = span.sequence->page_memory();
+  return head;
 }
 
 void Executor::attend(const Step& step, std::size_t worker) {
@@ -125,13 +122,16 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
     scratch.total_stats[2 * i] = kernels::kNoScore;
     scratch.total_stats[2 * i + 1] = 0.0F;
   }
-  const kernels::CachedTiles cache = tiles(step, span, kv_head);
+  kernels::AttentionCall call{.cache = cached(step, span, kv_head),
+                              .rows = scratch.queries.data(),
+                              .num_rows = count,
+                              .scratch = scratch.attention};
   const std::int64_t last_position = scratch.queries[count - 1].position;
   for (std::int64_t split = scratch.queries[0].first_key / kSplit; split <= last_position / kSplit;
        ++split) {
-    const std::int64_t key_end = std::min((split + 1) * kSplit, last_position + 1);
-    attention_.attend(cache, split * kSplit, key_end, scratch.queries.data(), count,
-                      scratch.attention);
+    call.key_begin = split * kSplit;
+    call.key_end = std::min((split + 1) * kSplit, last_position + 1);
+    attention_.attend(call);
     for (std::size_t i = 0; i < count; ++i) {
       const AttentionRow& row = scratch.queries[i];
       attention_.merge(row.out, row.stats, config_.value_dim, scratch.total_out + i * padded,
@@ -163,9 +163,12 @@ void Executor::attend_split(const Step& step, const Span& span, std::uint32_t kv
     row.stats = workspace_.split_stats(span_idx, head, split);
   }
   const auto key_begin = static_cast<std::int64_t>(split) * kSplit;
-  const std::int64_t key_end = std::min(key_begin + kSplit, span.first_position + 1);
-  attention_.attend(tiles(step, span, kv_head), key_begin, key_end, scratch.queries.data(), count,
-                    scratch.attention);
+  attention_.attend({.cache = cached(step, span, kv_head),
+                     .key_begin = key_begin,
+                     .key_end = std::min(key_begin + kSplit, span.first_position + 1),
+                     .rows = scratch.queries.data(),
+                     .num_rows = count,
+                     .scratch = scratch.attention});
 }
 
 void Executor::fold_splits(const Step& step, std::size_t row, std::size_t worker) {

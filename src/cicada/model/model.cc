@@ -48,11 +48,12 @@ Result<std::unique_ptr<Model>> Model::load(const formats::ModelFile& file,
   return model;
 }
 
-kv::KvShape Model::kv_shape() const {
-  return {.num_layers = config_.num_layers,
-          .num_kv_heads = config_.num_kv_heads,
-          .head_dim = config_.head_dim,
-          .value_dim = config_.value_dim};
+kv::KvLayout Model::kv_layout(std::size_t page_tokens) const {
+  return {{.num_kv_heads = config_.num_kv_heads,
+           .head_dim = config_.head_dim,
+           .value_dim = config_.value_dim,
+           .layers = std::vector<kv::LayerFormat>(config_.num_layers)},
+          page_tokens};
 }
 
 void Model::make_bias_tables() {

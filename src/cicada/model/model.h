@@ -35,7 +35,8 @@ class Model {
   const Plan& plan() const { return plan_; }
   platform::IsaLevel level() const { return level_; }
 
-  kv::KvShape kv_shape() const;
+  // Of the cache that sequences of this model need, in pages of 16, 32 or 64 tokens.
+  kv::KvLayout kv_layout(std::size_t page_tokens = kv::kPageTokens) const;
 
   // Score biases of a layer's relative-position part by head; nullptr when the plan has none.
   const float* reversed_bias(std::uint32_t layer, std::uint32_t head) const;

@@ -64,7 +64,7 @@ class Pass {
                                       .max_context = text.length,
                                       .max_logit_rows = text.length});
     const std::size_t pages = (text.length + kv::kPageTokens - 1) / kv::kPageTokens * way.batch;
-    auto pool = kv::PagePool::create(model.kv_shape(), pages);
+    auto pool = kv::PagePool::create(model.kv_layout(), pages);
     EXPECT_TRUE(executor.has_value() && pool.has_value());
     executor_ = std::move(*executor);
     pages_ = std::make_unique<kv::PagePool>(std::move(*pool));

@@ -323,7 +323,7 @@ std::vector<float> logits_of(const Model& model, platform::ThreadPool& pool,
                              const std::set<std::size_t>& wanted) {
   constexpr std::size_t kRows = 40;
   auto executor = Executor::create(model, pool, {.max_rows = kRows, .max_context = kRows});
-  auto pages = kv::PagePool::create(model.kv_shape(), 1);
+  auto pages = kv::PagePool::create(model.kv_layout(), 1);
   kv::Sequence sequence(*pages);
   EXPECT_TRUE(sequence.reserve(kRows).has_value());
   std::vector<Row> rows;
@@ -433,7 +433,7 @@ TEST(Executor, BadBatchesAreErrors) {
   platform::ThreadPool pool(1);
   const auto model = load_test_model(test_file({}), pool, kLevel);
   auto executor = Executor::create(*model, pool, {.max_rows = 4, .max_context = 8});
-  auto pages = kv::PagePool::create(model->kv_shape(), 1);
+  auto pages = kv::PagePool::create(model->kv_layout(), 1);
   kv::Sequence sequence(*pages);
   ASSERT_TRUE(sequence.reserve(8).has_value());
   kv::Sequence* const sequences[] = {&sequence};

@@ -91,7 +91,7 @@ void Workspace::lay_out(const Config& config) {
     worker.queries = queries_[i];
     worker.row = take<float>(widest);
     worker.attention =
-        take<float>(kernels::attention_scratch_floats(config.head_dim, config.value_dim));
+        take<float>(kernels::attention_scratch_floats(config.head_dim, config.value_dim, queries));
     worker.partial_out = take<float>(queries * padded_value_dim_);
     worker.partial_stats = take<float>(queries * 2);
     worker.total_out = take<float>(queries * padded_value_dim_);

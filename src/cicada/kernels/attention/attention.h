@@ -1,21 +1,26 @@
-// Attention of some query rows over one range of cached keys and values of one KV head.
+// Attention of some query rows over one range of cached keys and values of one KV head, and writing
+// into that cache.
 //
 // The cache is read in tiles of 64 keys at absolute positions that are multiples of 64, whatever
-// the page size; a tile's keys are 4 sub-tiles [head_dim][16] and its values [64][value_dim],
-// float16.
+// the page size (cache.h).
 //
-// Numbers, for each query row alone: score[j] = fma chain over head_dim ascending (q is scaled
-//          already) + bias of the distance; keys outside [first_key, position] contribute exactly
-//          0. Per tile: m' = max(m, scores), l = l * e^(m - m') + sum of e^(s - m'), o likewise,
-//          one fma a key ascending. A range is at most kSplitKeys long and starts at a multiple of
-//          it; ranges are merged in ascending order (merge()). The bits of a row never depend on
-//          its neighbours, and are the same on every level.
+// Numbers, for each query row alone (q is scaled already). Score: f16 keys, one fma chain over
+//          head_dim ascending; packed keys, the query as integers of 15 bits with one scale, exact
+//          sums over groups of 32, one fma a group ascending, times the query's scale; then the
+//          static bias of the keys, one fma chain over the angles, and the bias of the distance.
+//          Keys that the row does not see contribute exactly 0. Per tile: m' = max(m, scores),
+//          l = l * e^(m - m') + sum of e^(s - m'), o likewise; f16 values, one fma a key ascending;
+//          packed values, the weights times the values' scales as integers of 15 bits with one
+//          scale a group, exact sums over the tile, one fma. A range is at most kSplitKeys long and
+//          starts at a multiple of it; ranges are merged in ascending order (merge()). The bits of
+//          a row never depend on its neighbours, and are the same on every level.
 // Threads: callable on distinct rows or ranges at once.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "cicada/kernels/attention/cache.h"
 #include "cicada/platform/cpu.h"
 
 namespace cicada::kernels {
@@ -23,21 +28,8 @@ namespace cicada::kernels {
 inline constexpr std::size_t kKeyTile = 64;
 inline constexpr std::size_t kSplitKeys = 512;
 
-// Where keys and values of one KV head lie: in every page of 64 positions at the same offsets.
-struct CachedTiles {
-  const std::byte* const* pages = nullptr;  // [tiles]
-  std::size_t key_offset_bytes = 0;         // of 4 sub-tiles [head_dim][16]
-  std::size_t value_offset_bytes = 0;       // of [64][value_dim]
-  std::size_t head_dim = 0;
-  std::size_t value_dim = 0;
-
-  const std::uint16_t* keys(std::size_t tile) const {
-    return reinterpret_cast<const std::uint16_t*>(pages[tile] + key_offset_bytes);
-  }
-  const std::uint16_t* values(std::size_t tile) const {
-    return reinterpret_cast<const std::uint16_t*>(pages[tile] + value_offset_bytes);
-  }
-};
+inline constexpr std::size_t kMostHeadDim = 1024;
+inline constexpr std::size_t kMostRopePairs = kMostHeadDim / 2;
 
 // A bias added to scores by distance d = position - key: `reversed[limit - d]` for d < limit and
 // `reversed[0]` beyond. 16 further copies of reversed[0] stand before it and 16 readable elements
@@ -47,28 +39,56 @@ struct DistanceBias {
   std::int64_t limit = 0;
 };
 
+// Angles of RoPE for the static bias of keys that were cached without it (key_bias.h): `half`
+// pairs, filled up to a multiple of 16 with pairs that add nothing.
+struct KeyBias {
+  const float* tile_angles = nullptr;   // [tiles][2][half]: cosines and sines of a tile's first
+                                        // position; none: no bias
+  const float* place_angles = nullptr;  // [2 * half][64]: of the places in a tile
+  std::size_t half = 0;
+};
+
 // One query row and where its partial result goes.
 struct AttentionRow {
   const float* q = nullptr;    // [head_dim], scaled
   std::int64_t position = 0;   // sees keys up to this one
   std::int64_t first_key = 0;  // and from this one
+  std::int64_t sinks = 0;      // and the first ones, this many of them
   DistanceBias bias;
-  float* out = nullptr;    // [value_dim rounded up to 16]: sum of weights times values
-  float* stats = nullptr;  // [2]: largest score, sum of weights
+  const float* key_bias = nullptr;  // [2 * half + 1]: factors of the cosines, of the sines, and
+                                    // what is the same at every key
+  float* out = nullptr;             // [value_dim rounded up to 16]: sum of weights times values
+  float* stats = nullptr;           // [2]: largest score, sum of weights
+
+  std::int64_t last_sink() const { return sinks - 1 < position ? sinks - 1 : position; }
 };
 
-// Scratch of one call: floats needed for a head.
-constexpr std::size_t attention_scratch_floats(std::size_t head_dim, std::size_t value_dim) {
-  return kKeyTile * (head_dim + (value_dim + 15) / 16 * 16);
+// A call of attend().
+struct AttentionCall {
+  CachedHead cache;
+  KeyBias key_bias;
+  std::int64_t key_begin = 0;  // keys [key_begin, key_end) lie in one split
+  std::int64_t key_end = 0;
+  const AttentionRow* rows = nullptr;  // positions ascend
+  std::size_t num_rows = 0;
+  float* scratch = nullptr;  // [attention_scratch_floats], aligned to 64 bytes
+};
+
+// Floats of scratch that a call with `num_rows` rows needs: a tile as float, or as bytes, and the
+// packed queries.
+constexpr std::size_t attention_scratch_floats(std::size_t head_dim, std::size_t value_dim,
+                                               std::size_t num_rows) {
+  const std::size_t query = 16 + cache_scale_groups(head_dim) + 2 * cache_key_rows(head_dim);
+  return kKeyTile * ((head_dim + 31) / 32 * 32 + (value_dim + 31) / 32 * 32) +
+         num_rows * ((query + 15) / 16 * 16);
 }
 
 // A row that has seen no key yet: what merge() starts from.
 inline constexpr float kNoScore = -1e30F;
 
 struct AttentionKernels {
-  // Partial results of `rows` over keys [key_begin, key_end), which lies in one split.
-  void (*attend)(const CachedTiles& cache, std::int64_t key_begin, std::int64_t key_end,
-                 const AttentionRow* rows, std::size_t num_rows, float* scratch);
+  // Partial results of the rows.
+  void (*attend)(const AttentionCall& call);
 
   // Folds a partial result into a running one. Shapes: [value_dim rounded up to 16], [2].
   void (*merge)(const float* out, const float* stats, std::size_t value_dim, float* total_out,
@@ -76,6 +96,14 @@ struct AttentionKernels {
 
   // y = total / sum of weights. Shapes: y [value_dim].
   void (*finish)(const float* total_out, const float* total_stats, std::size_t value_dim, float* y);
+
+  // Writes a key or value, x [head_dim] or [value_dim], into place `slot` of a slab's keys or
+  // values. Numbers are clamped to the finite range of float16, NaN to the largest: what a page
+  // holds is always finite. Positions of a slab may be written at once.
+  void (*store_key)(CacheType type, const float* x, std::size_t head_dim, std::size_t slot,
+                    std::byte* slab);
+  void (*store_value)(CacheType type, const float* x, std::size_t value_dim, std::size_t slot,
+                      std::byte* slab);
 };
 
 // The functions of a level; platform::is_supported says which may be called.

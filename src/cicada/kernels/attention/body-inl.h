@@ -2,242 +2,297 @@
 #pragma once
 
 #include "cicada/kernels/attention/attention.h"
+#include "cicada/kernels/attention/float_tile-inl.h"
+#include "cicada/kernels/attention/packed_tile-inl.h"
+#include "cicada/kernels/attention/store-inl.h"
+#include "cicada/kernels/attention/weigh-inl.h"
 #include "cicada/kernels/simd-inl.h"
 
 namespace cicada::kernels {
 namespace {
 
-inline constexpr std::size_t kRowBlock = 4;
-inline constexpr std::size_t kTileVectors = kKeyTile / 16;
+// Up to this many rows read the cache as it is; more share a tile that was widened once.
+inline constexpr std::size_t kDirectRows = 2 * kRowBlock;
 
-constexpr std::size_t round_up16(std::size_t n) { return (n + 15) / 16 * 16; }
+// One call's constants and scratch.
+struct Reader {
+  const AttentionCall& call;
+  TileReader tiles;
+  std::size_t width;       // of outputs
+  std::size_t key_planes;  // bytes of a slab's before its scales
+  std::size_t value_planes;
+  bool keys_direct;
+  bool values_direct;
+  float* wide_keys;  // a tile's as float, or as bytes
+  float* wide_values;
+  float* queries;  // packed ones, query_floats each
+  std::size_t query_floats;
 
-// The second factor of a product, sixteen columns at a time: line(t, i) is columns 16 i … 16 i + 15
-// of row t.
-struct FloatRows {  // [rows][stride]
-  const float* data;
-  std::size_t stride;
-  CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
-    return load(data + t * stride + 16 * i);
-  }
-};
-// The cache as it is. Each element asks for the one at its place in the next tile, which lies in
-// another page, where the processor would not look; into the second cache, since the first is full
-// of this tile (measured: the first one loses a quarter).
-struct CachedKeys {  // 4 sub-tiles [head_dim][16]; row t is dimension t
-  const std::uint16_t* data;
-  const std::uint16_t* next;
-  std::size_t head_dim;
-  CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
-    const std::size_t at = (i * head_dim + t) * 16;
-    if (t % 2 == 0) __builtin_prefetch(next + at, 0, 2);
-    return load_f16(data + at);
-  }
-};
-struct CachedValues {  // [64][value_dim], a multiple of 16
-  const std::uint16_t* data;
-  const std::uint16_t* next;
-  std::size_t value_dim;
-  CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
-    const std::size_t at = t * value_dim + 16 * i;
-    if (i % 2 == 0) __builtin_prefetch(next + at, 0, 2);
-    return load_f16(data + at);
+  CICADA_INLINE PackedQuery query(std::size_t row) const {
+    return PackedQuery(queries + row * query_floats, call.cache.head_dim);
   }
 };
 
-// c[r][16 * i + lane] += sum over t ascending of a[r][t] * b.line(t, first + i)[lane], one fma
-// each.
-template <std::size_t kRows, std::size_t kVectors, typename Factor>
-CICADA_INLINE void multiply_add(const float* const (&a)[kRowBlock], std::size_t depth, Factor b,
-                                std::size_t first, float* const (&c)[kRowBlock]) {
-  F32x16 acc[kRows][kVectors];
-#pragma GCC unroll 4
-  for (std::size_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < kVectors; ++i) acc[r][i] = load(c[r] + 16 * i);
+CICADA_INLINE void scales_of(const std::byte* const (&slabs)[kTileSlabs], std::size_t planes,
+                             const std::byte* (&scales)[kTileSlabs]) {
+  for (std::size_t s = 0; s < kTileSlabs; ++s) scales[s] = slabs[s] + planes;
+}
+
+// Where the slabs of a tile lie that was unpacked into bytes.
+CICADA_INLINE void unpacked_slabs(const float* wide, std::size_t slab_bytes,
+                                  const std::byte* (&slabs)[kTileSlabs]) {
+  for (std::size_t s = 0; s < kTileSlabs; ++s) {
+    slabs[s] = reinterpret_cast<const std::byte*>(wide) + s * slab_bytes;
   }
-  for (std::size_t t = 0; t < depth; ++t) {
-    F32x16 line[kVectors];
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < kVectors; ++i) line[i] = b.line(t, first + i);
-#pragma GCC unroll 4
+}
+
+template <std::size_t kRows>
+CICADA_INLINE void score_rows(const Reader& reader, const Tile& tile, std::size_t first_row,
+                              float* const (&scores)[kRowBlock]) {
+  const CachedHead& cache = reader.call.cache;
+  if (cache.key_type == CacheType::kF16) {
+    const float* q[kRowBlock];
     for (std::size_t r = 0; r < kRows; ++r) {
-      const F32x16 factor = broadcast(a[r][t]);
-#pragma GCC unroll 4
-      for (std::size_t i = 0; i < kVectors; ++i) acc[r][i] = fma(factor, line[i], acc[r][i]);
+      q[r] = reader.call.rows[first_row + r].q;
+      for (std::size_t i = 0; i < kTileVectors; ++i) store(scores[r] + 16 * i, zero());
     }
-  }
-#pragma GCC unroll 4
-  for (std::size_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < kVectors; ++i) store(c[r] + 16 * i, acc[r][i]);
-  }
-}
-
-// The same over `columns` (a multiple of 16) columns.
-template <std::size_t kRows, typename Factor>
-CICADA_INLINE void multiply_add_wide(const float* const (&a)[kRowBlock], std::size_t depth,
-                                     Factor b, std::size_t columns, float* const (&c)[kRowBlock]) {
-  std::size_t column = 0;
-  float* at[kRowBlock];
-  for (; column + 64 <= columns; column += 64) {
-    for (std::size_t r = 0; r < kRows; ++r) at[r] = c[r] + column;
-    multiply_add<kRows, 4>(a, depth, b, column / 16, at);
-  }
-  for (; column < columns; column += 16) {
-    for (std::size_t r = 0; r < kRows; ++r) at[r] = c[r] + column;
-    multiply_add<kRows, 1>(a, depth, b, column / 16, at);
-  }
-}
-
-// Keys of one tile as float: [head_dim][64].
-CICADA_INLINE void widen_keys(const std::uint16_t* keys, std::size_t head_dim, float* out) {
-  for (std::size_t sub = 0; sub < kTileVectors; ++sub) {
-    for (std::size_t d = 0; d < head_dim; ++d) {
-      store(out + d * kKeyTile + 16 * sub, load_f16(keys + (sub * head_dim + d) * 16));
+    if (reader.keys_direct) {
+      multiply_add<kRows, kTileVectors>(q, cache.head_dim, CachedKeys{tile}, 0, scores);
+    } else {
+      multiply_add<kRows, kTileVectors>(q, cache.head_dim, FloatRows{reader.wide_keys, kKeyTile}, 0,
+                                        scores);
     }
+    return;
+  }
+  PackedQuery q[kRowBlock];
+  for (std::size_t r = 0; r < kRows; ++r) q[r] = reader.query(first_row + r);
+  const std::byte* scales[kTileSlabs];
+  scales_of(tile.keys, reader.key_planes, scales);
+  const std::int32_t offset = cache_offset(cache.key_type);
+  if (!reader.keys_direct) {
+    const std::byte* slabs[kTileSlabs];
+    unpacked_slabs(reader.wide_keys, cache_key_rows(cache.head_dim) * kRowBytes, slabs);
+    score_packed<kRows, CacheType::kQ8>(slabs, scales, offset, cache.head_dim, q, scores);
+    return;
+  }
+  for (std::size_t s = 0; s < kTileSlabs; ++s) {
+    prefetch(tile.next_keys[s], reader.tiles.key_bytes);
+  }
+  switch (cache.key_type) {
+    case CacheType::kQ8:
+      return score_packed<kRows, CacheType::kQ8>(tile.keys, scales, offset, cache.head_dim, q,
+                                                 scores);
+    case CacheType::kQ6:
+      return score_packed<kRows, CacheType::kQ6>(tile.keys, scales, offset, cache.head_dim, q,
+                                                 scores);
+    case CacheType::kQ4:
+      return score_packed<kRows, CacheType::kQ4>(tile.keys, scales, offset, cache.head_dim, q,
+                                                 scores);
+    case CacheType::kF16:
+      break;
   }
 }
 
-// Values of one tile as float: [64][value_dim rounded up to 16], filled with zeros.
-CICADA_INLINE void widen_values(const std::uint16_t* values, std::size_t value_dim, float* out) {
-  const std::size_t width = round_up16(value_dim);
-  for (std::size_t j = 0; j < kKeyTile; ++j) {
-    const std::uint16_t* row = values + j * value_dim;
-    std::size_t d = 0;
-    for (; d + 16 <= value_dim; d += 16) store(out + j * width + d, load_f16(row + d));
-    if (d == value_dim) continue;
-    std::uint16_t tail[16] = {};
-    __builtin_memcpy(tail, row + d, (value_dim - d) * sizeof(std::uint16_t));
-    store(out + j * width + d, load_f16(tail));
+template <std::size_t kRows>
+CICADA_INLINE void add_values(const Reader& reader, const Tile& tile,
+                              const float* const (&weights)[kRowBlock],
+                              float* const (&out)[kRowBlock]) {
+  const CachedHead& cache = reader.call.cache;
+  if (cache.value_type == CacheType::kF16) {
+    if (reader.values_direct) {
+      multiply_add_wide<kRows>(weights, kKeyTile, CachedValues{tile, cache.value_dim}, reader.width,
+                               out);
+    } else {
+      multiply_add_wide<kRows>(weights, kKeyTile, FloatRows{reader.wide_values, reader.width},
+                               reader.width, out);
+    }
+    return;
+  }
+  const std::byte* scales[kTileSlabs];
+  scales_of(tile.values, reader.value_planes, scales);
+  const std::int32_t offset = cache_offset(cache.value_type);
+  if (!reader.values_direct) {
+    const std::byte* slabs[kTileSlabs];
+    unpacked_slabs(reader.wide_values,
+                   kSlabTokens / 4 * cache_value_rows(cache.value_dim) * kRowBytes, slabs);
+    add_packed<kRows, CacheType::kQ8>(slabs, scales, offset, cache.value_dim, weights, out);
+    return;
+  }
+  for (std::size_t s = 0; s < kTileSlabs; ++s) {
+    prefetch(tile.next_values[s], reader.tiles.slab_bytes - reader.tiles.key_bytes);
+  }
+  switch (cache.value_type) {
+    case CacheType::kQ8:
+      return add_packed<kRows, CacheType::kQ8>(tile.values, scales, offset, cache.value_dim,
+                                               weights, out);
+    case CacheType::kQ6:
+      return add_packed<kRows, CacheType::kQ6>(tile.values, scales, offset, cache.value_dim,
+                                               weights, out);
+    case CacheType::kQ4:
+      return add_packed<kRows, CacheType::kQ4>(tile.values, scales, offset, cache.value_dim,
+                                               weights, out);
+    case CacheType::kF16:
+      break;
   }
 }
 
-// Sixteen biases of the keys first_key … first_key + 15 as seen from `position`.
-CICADA_INLINE F32x16 bias_lanes(const DistanceBias& bias, std::int64_t position,
-                                std::int64_t first_key) {
-  const std::int64_t index = bias.limit - (position - first_key);
-  if (index <= -16) return broadcast(bias.reversed[0]);
-  // Past the end only lie keys after the position, which are masked.
-  return load(bias.reversed + (index < bias.limit ? index : bias.limit));
+// Makes of a tile what many rows share: floats, or bytes.
+void widen_tile(const Reader& reader, const Tile& tile) {
+  const CachedHead& cache = reader.call.cache;
+  auto* key_bytes = reinterpret_cast<std::uint8_t*>(reader.wide_keys);
+  auto* value_bytes = reinterpret_cast<std::uint8_t*>(reader.wide_values);
+  if (!reader.keys_direct) {
+    if (cache.key_type == CacheType::kF16) widen_keys(tile, cache.head_dim, reader.wide_keys);
+    if (cache.key_type == CacheType::kQ8)
+      unpack_keys<CacheType::kQ8>(tile, cache.head_dim, key_bytes);
+    if (cache.key_type == CacheType::kQ6)
+      unpack_keys<CacheType::kQ6>(tile, cache.head_dim, key_bytes);
+    if (cache.key_type == CacheType::kQ4)
+      unpack_keys<CacheType::kQ4>(tile, cache.head_dim, key_bytes);
+  }
+  if (!reader.values_direct) {
+    if (cache.value_type == CacheType::kF16)
+      widen_values(tile, cache.value_dim, reader.wide_values);
+    if (cache.value_type == CacheType::kQ8)
+      unpack_values<CacheType::kQ8>(tile, cache.value_dim, value_bytes);
+    if (cache.value_type == CacheType::kQ6)
+      unpack_values<CacheType::kQ6>(tile, cache.value_dim, value_bytes);
+    if (cache.value_type == CacheType::kQ4)
+      unpack_values<CacheType::kQ4>(tile, cache.value_dim, value_bytes);
+  }
 }
 
-// Turns a row's 64 scores into weights and updates its running maximum, sum and output.
-CICADA_INLINE void weigh(const AttentionRow& row, std::int64_t tile_begin, std::size_t width,
-                         float* scores) {
-  F32x16 s[kTileVectors];
-  const F32x16 none = broadcast(kNoScore);
-  F32x16 largest = none;
-  for (std::size_t i = 0; i < kTileVectors; ++i) {
-    const std::int64_t first = tile_begin + static_cast<std::int64_t>(16 * i);
-    s[i] = load(scores + 16 * i);
-    if (row.bias.reversed != nullptr) s[i] = s[i] + bias_lanes(row.bias, row.position, first);
-    s[i] = select_range(s[i], none, first, row.first_key, row.position);
-    largest = max(s[i], largest);
-  }
-  const float old_max = row.stats[0];
-  const float tile_max = reduce_max(largest);
-  const float new_max = tile_max > old_max ? tile_max : old_max;
-  F32x16 sum = zero();
-  for (std::size_t i = 0; i < kTileVectors; ++i) {
-    const std::int64_t first = tile_begin + static_cast<std::int64_t>(16 * i);
-    const F32x16 weight =
-        select_range(exp(s[i] - broadcast(new_max)), zero(), first, row.first_key, row.position);
-    store(scores + 16 * i, weight);
-    sum = sum + weight;
-  }
-  if (new_max > old_max) {
-    alignas(64) float lanes[16];
-    store(lanes, exp(broadcast(old_max - new_max)));
-    const F32x16 shrink = broadcast(lanes[0]);
-    row.stats[1] = row.stats[1] * lanes[0];
-    for (std::size_t d = 0; d < width; d += 16) store(row.out + d, load(row.out + d) * shrink);
-  }
-  row.stats[0] = new_max;
-  row.stats[1] = row.stats[1] + reduce_add(sum);
-}
-
-template <std::size_t kRows, typename Keys, typename Values>
-CICADA_INLINE void attend_rows(const CachedTiles& cache, std::int64_t tile_begin,
-                               const AttentionRow* rows, Keys keys, Values values) {
-  const std::size_t width = round_up16(cache.value_dim);
-  alignas(64) float scores[kRowBlock][kKeyTile] = {};
-  const float* q[kRowBlock];
+template <std::size_t kRows>
+void attend_rows(const Reader& reader, const Tile& tile, std::int64_t tile_begin,
+                 std::size_t first_row) {
+  const AttentionRow* rows = reader.call.rows + first_row;
+  alignas(64) float scores[kRowBlock][kKeyTile];
   const float* weights[kRowBlock];
-  float* score_rows[kRowBlock];
+  float* score_rows_of[kRowBlock];
   float* out[kRowBlock];
   for (std::size_t r = 0; r < kRows; ++r) {
-    q[r] = rows[r].q;
     weights[r] = scores[r];
-    score_rows[r] = scores[r];
+    score_rows_of[r] = scores[r];
     out[r] = rows[r].out;
   }
-  multiply_add<kRows, kTileVectors>(q, cache.head_dim, keys, 0, score_rows);
-  for (std::size_t r = 0; r < kRows; ++r) weigh(rows[r], tile_begin, width, scores[r]);
-  multiply_add_wide<kRows>(weights, kKeyTile, values, width, out);
+  score_rows<kRows>(reader, tile, first_row, score_rows_of);
+  if (reader.call.key_bias.tile_angles != nullptr) {
+    const auto index = static_cast<std::size_t>(tile_begin) / kKeyTile;
+    for (std::size_t r = 0; r < kRows; ++r) {
+      add_key_bias(reader.call.key_bias, rows[r].key_bias, index, scores[r]);
+    }
+  }
+  for (std::size_t r = 0; r < kRows; ++r) weigh(rows[r], tile_begin, reader.width, scores[r]);
+  add_values<kRows>(reader, tile, weights, out);
 }
 
-// All rows over the tile that begins at `begin`.
-template <typename Keys, typename Values>
-CICADA_INLINE void attend_tile(const CachedTiles& cache, std::int64_t begin,
-                               const AttentionRow* rows, std::size_t num_rows, Keys keys,
-                               Values values) {
-  constexpr auto kTile = static_cast<std::int64_t>(kKeyTile);
+CICADA_INLINE bool sees(const AttentionRow& row, std::int64_t tile_begin) {
+  if (row.position < tile_begin) return false;
+  return row.first_key < tile_begin + static_cast<std::int64_t>(kKeyTile) || row.sinks > tile_begin;
+}
+
+// All rows over the tile that begins at `begin`. Rows are in ascending positions, so the first of a
+// block that see nothing here are skipped.
+CICADA_INLINE void attend_tile(const Reader& reader, const Tile& tile, std::int64_t begin) {
+  const std::size_t num_rows = reader.call.num_rows;
   for (std::size_t r = 0; r < num_rows;) {
-    // Rows are in ascending positions, so the first of a block that see nothing here are skipped.
-    if (rows[r].position < begin || rows[r].first_key >= begin + kTile) {
+    if (!sees(reader.call.rows[r], begin)) {
       ++r;
       continue;
     }
-    if (num_rows - r >= kRowBlock) {
-      attend_rows<kRowBlock>(cache, begin, rows + r, keys, values);
+    const std::size_t left = num_rows - r;
+    if (left >= kRowBlock) {
+      attend_rows<kRowBlock>(reader, tile, begin, r);
       r += kRowBlock;
-    } else if (num_rows - r == 3) {
-      attend_rows<3>(cache, begin, rows + r, keys, values);
+    } else if (left == 3) {
+      attend_rows<3>(reader, tile, begin, r);
       r += 3;
-    } else if (num_rows - r == 2) {
-      attend_rows<2>(cache, begin, rows + r, keys, values);
+    } else if (left == 2) {
+      attend_rows<2>(reader, tile, begin, r);
       r += 2;
     } else {
-      attend_rows<1>(cache, begin, rows + r, keys, values);
+      attend_rows<1>(reader, tile, begin, r);
       r += 1;
     }
   }
 }
 
-// Up to this many rows read the cache as it is; more share a tile that was widened once.
-inline constexpr std::size_t kDirectRows = 2 * kRowBlock;
+// Which keys of a call's range any of its rows sees: [first, last], and those before `sinks`.
+struct Seen {
+  std::int64_t first;
+  std::int64_t last;
+  std::int64_t sinks;
 
-void attend(const CachedTiles& cache, std::int64_t key_begin, std::int64_t key_end,
-            const AttentionRow* rows, std::size_t num_rows, float* scratch) {
-  constexpr auto kTile = static_cast<std::int64_t>(kKeyTile);
-  const std::size_t width = round_up16(cache.value_dim);
-  std::int64_t first = key_end;
-  std::int64_t last = key_begin - 1;
-  for (std::size_t r = 0; r < num_rows; ++r) {
-    rows[r].stats[0] = kNoScore;
-    rows[r].stats[1] = 0.0F;
-    for (std::size_t d = 0; d < width; d += 16) store(rows[r].out + d, zero());
-    if (rows[r].first_key < first) first = rows[r].first_key;
-    if (rows[r].position > last) last = rows[r].position;
+  // The tile at or after `begin` that a row sees.
+  CICADA_INLINE std::int64_t tile_from(std::int64_t begin) const {
+    const std::int64_t first_tile =
+        first / static_cast<std::int64_t>(kKeyTile) * static_cast<std::int64_t>(kKeyTile);
+    return begin >= sinks && begin < first_tile ? first_tile : begin;
   }
-  if (first < key_begin) first = key_begin;
-  if (last >= key_end) last = key_end - 1;
-  const bool is_direct = num_rows <= kDirectRows && width == cache.value_dim;
-  float* keys = scratch;
-  float* values = scratch + kKeyTile * cache.head_dim;
-  for (std::int64_t begin = first / kTile * kTile; begin <= last; begin += kTile) {
-    const auto index = static_cast<std::size_t>(begin / kTile);
-    if (is_direct) {
-      const std::size_t next = begin + kTile <= last ? index + 1 : index;
-      attend_tile(cache, begin, rows, num_rows,
-                  CachedKeys{cache.keys(index), cache.keys(next), cache.head_dim},
-                  CachedValues{cache.values(index), cache.values(next), cache.value_dim});
-      continue;
+};
+
+CICADA_INLINE Seen seen_keys(const AttentionCall& call) {
+  Seen seen{.first = call.key_end, .last = call.key_begin - 1, .sinks = 0};
+  for (std::size_t r = 0; r < call.num_rows; ++r) {
+    const AttentionRow& row = call.rows[r];
+    if (row.first_key < seen.first) seen.first = row.first_key;
+    if (row.position > seen.last) seen.last = row.position;
+    if (row.sinks > seen.sinks) seen.sinks = row.sinks;
+  }
+  if (seen.first < call.key_begin) seen.first = call.key_begin;
+  if (seen.last >= call.key_end) seen.last = call.key_end - 1;
+  return seen;
+}
+
+void attend(const AttentionCall& call) {
+  constexpr auto kTile = static_cast<std::int64_t>(kKeyTile);
+  constexpr auto kSlab = static_cast<std::int64_t>(kSlabTokens);
+  const CachedHead& cache = call.cache;
+  const std::size_t width = round_up16(cache.value_dim);
+  const Seen seen = seen_keys(call);
+  for (std::size_t r = 0; r < call.num_rows; ++r) {
+    call.rows[r].stats[0] = kNoScore;
+    call.rows[r].stats[1] = 0.0F;
+    for (std::size_t d = 0; d < width; d += 16) store(call.rows[r].out + d, zero());
+  }
+  const bool is_direct = call.num_rows <= kDirectRows;
+  const std::int64_t first_slab =
+      (seen.sinks > call.key_begin ? call.key_begin : seen.first) / kSlab;
+  const Reader reader{
+      .call = call,
+      .tiles = {.cache = cache,
+                .key_bytes = cache.key_bytes(),
+                .slab_bytes = cache.slab_bytes(),
+                .first_slab = first_slab,
+                .last_slab = seen.last / kSlab},
+      .width = width,
+      .key_planes =
+          cache.key_type == CacheType::kF16 ? 0 : key_plane_bytes(cache.key_type, cache.head_dim),
+      .value_planes = cache.value_type == CacheType::kF16
+                          ? 0
+                          : kSlabTokens / 4 * value_quad_bytes(cache.value_type, cache.value_dim),
+      .keys_direct = is_direct || cache.key_type == CacheType::kQ8,
+      .values_direct = (is_direct || cache.value_type == CacheType::kQ8) &&
+                       (cache.value_type != CacheType::kF16 || width == cache.value_dim),
+      .wide_keys = call.scratch,
+      .wide_values = call.scratch + kKeyTile * cache_scale_groups(cache.head_dim) * kScaleGroup,
+      .queries = call.scratch +
+                 kKeyTile * kScaleGroup *
+                     (cache_scale_groups(cache.head_dim) + cache_scale_groups(cache.value_dim)),
+      .query_floats = PackedQuery::floats(cache.head_dim)};
+  if (cache.key_type != CacheType::kF16) {
+    for (std::size_t r = 0; r < call.num_rows; ++r) {
+      reader.query(r).pack(call.rows[r].q, cache.head_dim);
     }
-    widen_keys(cache.keys(index), cache.head_dim, keys);
-    widen_values(cache.values(index), cache.value_dim, values);
-    attend_tile(cache, begin, rows, num_rows, FloatRows{keys, kKeyTile}, FloatRows{values, width});
+  }
+  std::int64_t begin = seen.tile_from(call.key_begin / kTile * kTile);
+  while (begin <= seen.last) {
+    const std::int64_t next = seen.tile_from(begin + kTile);
+    const Tile tile =
+        reader.tiles.tile(begin / kTile, next <= seen.last ? next / kTile : begin / kTile);
+    if (!reader.keys_direct || !reader.values_direct) widen_tile(reader, tile);
+    attend_tile(reader, tile, begin);
+    begin = next;
   }
 }
 

@@ -3,7 +3,10 @@
 namespace cicada::kernels {
 
 extern const AttentionKernels attention_kernels_scalar;
-const AttentionKernels attention_kernels_scalar = {
-    .attend = attend, .merge = merge, .finish = finish};
+const AttentionKernels attention_kernels_scalar = {.attend = attend,
+                                                   .merge = merge,
+                                                   .finish = finish,
+                                                   .store_key = store_key,
+                                                   .store_value = store_value};
 
 }  // namespace cicada::kernels

@@ -150,28 +150,6 @@ void rope(const float* cosines, const float* sines, std::size_t half, float* x) 
   });
 }
 
-CICADA_INLINE void to_f16(const float* x, std::size_t count, std::uint16_t (&out)[16]) {
-  const F32x16 limit = broadcast(65504.0F);
-  const F32x16 v = load_n(x, count);
-  store_f16(out, max(min(v, limit), zero() - limit));
-}
-
-void store_key(const float* x, std::size_t n, std::uint16_t* tile, std::size_t slot) {
-  for_lanes(n, [&](std::size_t i, std::size_t count) {
-    std::uint16_t lanes[16];
-    to_f16(x + i, count, lanes);
-    for (std::size_t j = 0; j < count; ++j) tile[(i + j) * 16 + slot] = lanes[j];
-  });
-}
-
-void store_value(const float* x, std::size_t n, std::uint16_t* out) {
-  for_lanes(n, [&](std::size_t i, std::size_t count) {
-    std::uint16_t lanes[16];
-    to_f16(x + i, count, lanes);
-    __builtin_memcpy(out + i, lanes, count * sizeof(std::uint16_t));
-  });
-}
-
 void note_peak(const float* x, std::size_t n, std::uint32_t first, Peak& peak) {
   const F32x16 infinity = broadcast(__builtin_inff());
   F32x16 largest = zero() - infinity;

@@ -1,5 +1,5 @@
-// Work on single rows and heads: normalising, quantising activations, rotary embedding, writing
-// keys and values into the cache format, adding.
+// Work on single rows and heads: normalising, quantising activations, rotary embedding,
+// adding.
 //
 // Numbers: every function treats its row alone, with reductions over sixteen lanes (element i goes
 // to
@@ -52,13 +52,6 @@ struct RowKernels {
   // Turns the pairs (x[i], x[i + half]) by the angles whose cosine and sine are given. Shapes: x
   // [2 * half] (elements behind it stay), cosines, sines [half].
   void (*rope)(const float* cosines, const float* sines, std::size_t half, float* x);
-
-  // Rounds a key to float16 (clamped to its finite range; NaN becomes the largest: what a page
-  // holds is always finite) into column `slot` of a tile [n][16].
-  void (*store_key)(const float* x, std::size_t n, std::uint16_t* tile, std::size_t slot);
-
-  // Rounds a value to float16, clamped likewise. Shapes: x, out [n].
-  void (*store_value)(const float* x, std::size_t n, std::uint16_t* out);
 
   // Takes x [n], whose indexes begin at `first`, into a peak; pieces may come in any order.
   void (*note_peak)(const float* x, std::size_t n, std::uint32_t first, Peak& peak);

@@ -47,16 +47,6 @@ const bool kRegistered = [] {
     add_row_benchmark("rope", n, [n](const RowKernels& k, const float* x, float* y) {
       k.rope(x, x + n / 2, n / 2, y);
     });
-    add_row_benchmark("store_value", n, [n](const RowKernels& k, const float* x, float*) {
-      static std::uint16_t out[256];
-      k.store_value(x, n, out);
-      benchmark::DoNotOptimize(&out[0]);
-    });
-    add_row_benchmark("store_key", n, [n](const RowKernels& k, const float* x, float*) {
-      static std::uint16_t out[16 * 256];
-      k.store_key(x, n, out, 3);
-      benchmark::DoNotOptimize(&out[0]);
-    });
   }
   return true;
 }();

@@ -230,52 +230,6 @@ TEST(Rope, TurnsPairsAndLeavesTheRest) {
   }
 }
 
-// Ordinary numbers, those beyond float16, infinities, subnormals of float16, halves between two.
-std::vector<float> varied_keys() {
-  std::vector<float> x = random_floats(60, 7, 100.0F);
-  const float odd[] = {1e9F,    -1e9F,   65504.0F, 65519.0F, 65520.0F, INFINITY,    -INFINITY,
-                       0.0F,    -0.0F,   6e-8F,    2.9e-8F,  1e-12F,   0x1p-24F,    0x1p-25F,
-                       2049.0F, 2051.0F, 6.1e-5F,  -3e-6F,   1e-38F,   0x1.ffcp-15F};
-  std::copy(std::begin(odd), std::end(odd), x.begin());
-  return x;
-}
-
-TEST(Store, KeysAndValuesAreRoundedToHalfAndClamped) {
-  const std::vector<float> x = varied_keys();
-  for (const platform::IsaLevel level : runnable_levels()) {
-    for (const std::size_t n : {std::size_t{1}, std::size_t{8}, std::size_t{21}, x.size()}) {
-      Guarded<std::uint16_t> tile(std::vector<std::uint16_t>(n * 16, 0xFFFF));
-      Guarded<std::uint16_t> value(n);
-      const std::vector<float> head(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(n));
-      const Guarded<float> input(head);
-      for (const std::size_t slot : {0U, 9U, 15U}) {
-        row_kernels(level).store_key(input.data(), n, tile.data(), slot);
-      }
-      row_kernels(level).store_value(input.data(), n, value.data());
-      for (std::size_t i = 0; i < n; ++i) {
-        const float clamped = std::fmin(std::fmax(x[i], -65504.0F), 65504.0F);
-        EXPECT_EQ(value.data()[i], tensor::f32_to_f16(clamped)) << platform::name(level) << x[i];
-        for (std::size_t slot = 0; slot < 16; ++slot) {
-          const bool is_written = slot == 0 || slot == 9 || slot == 15;
-          EXPECT_EQ(tile.data()[i * 16 + slot], is_written ? value.data()[i] : 0xFFFF);
-        }
-      }
-    }
-  }
-}
-
-// The cache never holds anything but finite numbers: a page that another sequence used before is
-// read under weights of 0, and 0 * NaN would leak into its next user. (The row that made the NaN
-// still shows it: its residual stream is NaN.)
-TEST(Store, NaNIsClampedSoThatPagesStayFinite) {
-  const std::vector<float> x(21, std::numeric_limits<float>::quiet_NaN());
-  for (const platform::IsaLevel level : runnable_levels()) {
-    std::vector<std::uint16_t> value(21);
-    row_kernels(level).store_value(x.data(), x.size(), value.data());
-    for (const std::uint16_t v : value) EXPECT_EQ(tensor::f16_to_f32(v), 65504.0F);
-  }
-}
-
 TEST(AddAndScale, AreElementwise) {
   for (const platform::IsaLevel level : runnable_levels()) {
     for (const std::size_t n : kSizes) {

@@ -10,8 +10,6 @@ const RowKernels row_kernels_avx2 = {.rms_norm = rms_norm,
                                      .add = add,
                                      .scale = scale,
                                      .rope = rope,
-                                     .store_key = store_key,
-                                     .store_value = store_value,
                                      .note_peak = note_peak};
 
 }  // namespace cicada::kernels
