@@ -46,7 +46,7 @@ void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
       .add_option("-n,--max-tokens", arguments.max_tokens,
                   "Most tokens to answer (0, the default: as the context has room)")
       ->check(whole_number(0, UINT32_MAX));
-  add_kv_option(command, arguments.kv);
+  add_kv_options(command, arguments.kv);
   command
       .add_option("--temp", arguments.sampler.temperature,
                   "Temperature (default 0: always the likeliest token)")

@@ -356,7 +356,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(whole_number(1, 512));
   command->add_option("-r,--repeats", arguments->repeats, "Repetitions (default 5)")
       ->check(whole_number(1, 1000));
-  add_kv_option(*command, arguments->kv);
+  add_kv_options(*command, arguments->kv);
   command->add_flag("--machine", arguments->machine,
                     "Measure what the machine allows; -m is then not needed");
   command->add_flag("--json", arguments->json, "Print one JSON object");

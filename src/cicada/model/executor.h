@@ -77,7 +77,6 @@ class Executor {
 
   // How a span with one row is cut: KV heads by splits by parts of a group.
   struct SplitUnits {
-    std::size_t first = 0;  // split
     std::size_t splits = 0;
     std::size_t parts = 1;
     std::size_t count = 0;
