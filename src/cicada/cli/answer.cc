@@ -82,7 +82,8 @@ Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
   CICADA_ASSIGN(answerer.tokenizer, tokenizer::Tokenizer::create(*answerer.loaded.file));
   const std::size_t context = context_tokens(arguments.context, answerer.loaded.model->config());
   CICADA_ASSIGN(answerer.generator,
-                engine::Generator::create(*answerer.loaded.model, *answerer.loaded.pool, context));
+                engine::Generator::create(*answerer.loaded.model, *answerer.loaded.pool,
+                                          {.context = context}));
   answerer.options.max_tokens = arguments.max_tokens;
   answerer.options.sampler = arguments.sampler;
   answerer.options.draft = arguments.draft;

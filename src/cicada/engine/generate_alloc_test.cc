@@ -12,7 +12,7 @@ TEST(Generate, AllocatesNothingFromTheFirstTokenOn) {
   if (!platform::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
   platform::ThreadPool pool(2);
   const auto model = model::load_test_model(model::test_file({}), pool, kernels::best_level());
-  auto generator = Generator::create(*model, pool, 400);
+  auto generator = Generator::create(*model, pool, {.context = 400});
   ASSERT_TRUE(generator.has_value());
   const std::vector<TokenId> prompt(20, TokenId(3));
   const SamplerOptions samplers[] = {
