@@ -82,7 +82,9 @@ Result<std::unique_ptr<Generator>> Generator::create(const model::Model& model,
   if (options.prefix_store) {
     kv::PrefixStoreOptions store_options = *options.prefix_store;
     store_options.numerics_id = model.numerics_id();
-    CICADA_ASSIGN(store, kv::PrefixStore::open(layout, std::move(store_options)));
+    auto opened = kv::PrefixStore::open(layout, std::move(store_options));
+    if (!opened) return fail(std::move(opened).error().with_context("prefix cache"));
+    store = std::move(*opened);
   }
   const std::size_t max_rows = std::max<std::size_t>(1, std::min(options.chunk, options.context));
   CICADA_ASSIGN(
