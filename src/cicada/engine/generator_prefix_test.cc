@@ -110,6 +110,13 @@ TEST_F(GeneratorPrefix, WhatWasDecodedIsNotReused) {
   expect_reuse(*warm, second, 32);
 }
 
+TEST_F(GeneratorPrefix, AfterAnAnswerOnlyThePromptsPagesAreHeld) {
+  auto warm = generator({.pool_pages = 20});
+  answer(*warm, prompt(100), {.max_tokens = 60});
+  EXPECT_EQ(warm->prefix_counters().cached_pages, 6U);
+  EXPECT_EQ(warm->prefix_counters().free_pages, 13U);
+}
+
 TEST_F(GeneratorPrefix, PromptsOfAnotherSaltShareNothing) {
   auto warm = generator();
   const Ids ids = prompt(100);

@@ -74,6 +74,7 @@ PrefixCounters PrefixCache::counters() const {
   PrefixCounters counters = counters_;
   counters.evictions = tree_.num_evictions();
   counters.cached_pages = tree_.num_pages();
+  counters.free_pages = pool_->num_free();
   return counters;
 }
 

@@ -22,6 +22,7 @@ struct PrefixCounters {
   std::uint64_t loaded_pages = 0;  // from the folder
   std::uint64_t evictions = 0;     // of pages in memory
   std::uint64_t cached_pages = 0;  // now in memory
+  std::uint64_t free_pages = 0;    // of the pool: neither cached nor a sequence's
 };
 
 class PrefixCache {
