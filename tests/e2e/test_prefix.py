@@ -59,12 +59,14 @@ class Prefix(CliCase):
         for size in ("0", "x", "-16"):
             self.refused("run", "-m", self.model, "-p", "a", "--block-size=" + size, part=size)
 
-    def test_another_model_another_level_and_no_elision_find_nothing(self):
+    def test_another_model_another_kv_type_and_no_elision_find_nothing(self):
         self.cached()
         other = self.chain("other.gguf", "--n-ctx", "511")
         self.assertEqual(self.cached(model=other)[0]["reused_tokens"], 0)
         answer, _ = self.cached("--no-elide")
         self.assertEqual(answer["reused_tokens"], 0)
+        self.assertEqual(self.cached("--kv", "q8")[0]["reused_tokens"], 0)
+        self.assertEqual(self.cached("--kv", "q8")[0]["reused_tokens"], 192)
         self.assertEqual(self.cached()[0]["reused_tokens"], 192)
 
     def test_damaged_files_are_one_line_each_and_are_replaced(self):

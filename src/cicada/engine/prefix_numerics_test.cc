@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cicada/kv/prefix_cache.h"
+#include "cicada/model/kv_format.h"
 #include "cicada/model/test_model.h"
 #include "cicada/platform/test_folder.h"
 
@@ -35,22 +36,29 @@ const Ids kOther = [] {
 struct Subject {
   const char* name;
   TestModel model;
+  const char* kv = "f16";
 };
 
 // The window is shorter than the prefix, so rows behind it see it in part; parts are left out.
 std::vector<Subject> subjects() {
+  const TestModel qwen2{.architecture = "qwen2", .dtype = tensor::DType::kF16};
+  const TestModel gemma3{.architecture = "gemma3",
+                         .zero = {"blk.1.attn_output.weight", "blk.3.ffn_down.weight",
+                                  "blk.5.attn_output.weight", "blk.5.ffn_down.weight"},
+                         .num_layers = 7,
+                         .window = 20};
+  // Its keys are cached without their bias.
+  TestModel elided = qwen2;
+  elided.zero = {"blk.1.attn_output.weight", "blk.2.ffn_down.weight"};
   return {
       {"llama", {}},
-      {"qwen2", {.architecture = "qwen2", .dtype = tensor::DType::kF16}},
-      {"gemma3_windows_elided",
-       {.architecture = "gemma3",
-        .zero = {"blk.1.attn_output.weight", "blk.3.ffn_down.weight", "blk.5.attn_output.weight",
-                 "blk.5.ffn_down.weight"},
-        .num_layers = 7,
-        .window = 20}},
+      {"llama_q4", {}, "q4"},
+      {"qwen2", qwen2},
+      {"qwen2_q6_keys_without_bias_elided", elided, "q6"},
+      {"gemma3_windows_elided", gemma3},
+      {"gemma3_windows_elided_mixed", gemma3, "q8/q6,2-3:f16"},
       {"cicada_v1_elided",
-       {.architecture = "cicada-v1", .zero = {"blk.1.rel_pos_proj.weight"}, .rel_pos_dim = 16}},
-  };
+       {.architecture = "cicada-v1", .zero = {"blk.1.rel_pos_proj.weight"}, .rel_pos_dim = 16}}};
 }
 
 struct Way {
@@ -157,7 +165,11 @@ class PrefixNumerics : public testing::TestWithParam<Subject> {
     platform::ThreadPool pool(1);
     for (const IsaLevel level : kernels::runnable_levels()) {
       if (level != kernels::best_level() && !platform::has_tiles(level)) continue;
-      list.push_back(model::load_test_model(model::test_file(GetParam().model), pool, level));
+      auto model = model::load_test_model(model::test_file(GetParam().model), pool, level);
+      auto format = model::parse_kv_format(GetParam().kv, GetParam().model.num_layers);
+      EXPECT_TRUE(format.has_value());
+      model->use_kv(*format);
+      list.push_back(std::move(model));
       EXPECT_EQ(list.back()->plan().elided.empty(), GetParam().model.zero.empty());
     }
     return list;
