@@ -17,7 +17,7 @@
 #include "cicada/base/result.h"
 #include "cicada/kernels/attention/attention.h"
 #include "cicada/kernels/rows/rows.h"
-#include "cicada/kv/page_pool.h"
+#include "cicada/kv/sequence.h"
 #include "cicada/model/model.h"
 #include "cicada/model/workspace.h"
 #include "cicada/platform/work_sharing.h"
