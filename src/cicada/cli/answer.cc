@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cicada/cli/kv_loss.h"
 #include "cicada/cli/messages.h"
 #include "cicada/cli/numbers.h"
 #include "cicada/model/rope_range.h"
@@ -46,7 +47,7 @@ void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
       .add_option("-n,--max-tokens", arguments.max_tokens,
                   "Most tokens to answer (0, the default: as the context has room)")
       ->check(whole_number(0, UINT32_MAX));
-  add_kv_options(command, arguments.kv);
+  add_kv_options(command, arguments.kv, true);
   add_prefix_options(command, arguments.prefix);
   command
       .add_option("--temp", arguments.sampler.temperature,
@@ -81,6 +82,8 @@ Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
   CICADA_ASSIGN(answerer.loaded, load_model(arguments.model));
   CICADA_TRY(use_kv(answerer.loaded, arguments.kv));
   CICADA_ASSIGN(answerer.tokenizer, tokenizer::Tokenizer::create(*answerer.loaded.file));
+  CICADA_ASSIGN(answerer.kv_loss,
+                check_kv_loss(answerer.loaded, *answerer.tokenizer, arguments.kv));
   const std::size_t context = context_tokens(arguments.context, answerer.loaded.model->config());
   CICADA_ASSIGN(const engine::GeneratorOptions options,
                 generator_options(arguments.prefix, answerer.loaded, context));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct Answerer {
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   std::unique_ptr<engine::Generator> generator;
   engine::GenerateOptions options;
+  std::optional<double> kv_loss;  // of the KV type, where it is not f16 (kv_loss.h)
 
   // Errors: those of loading and of the options.
   static Result<Answerer> create(const AnswerArguments& arguments);

@@ -369,7 +369,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(whole_number(1, 512));
   command->add_option("-r,--repeats", arguments->repeats, "Repetitions (default 5)")
       ->check(whole_number(1, 1000));
-  add_kv_options(*command, arguments->kv);
+  add_kv_options(*command, arguments->kv, false);
   command
       ->add_option("--prefix", arguments->prefix.prefix,
                    "Measure instead the first token after this many tokens that are known")

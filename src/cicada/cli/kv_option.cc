@@ -7,13 +7,16 @@
 
 namespace cicada::cli {
 
-void add_kv_options(CLI::App& command, KvArguments& arguments) {
+void add_kv_options(CLI::App& command, KvArguments& arguments, bool can_refuse) {
   command.add_option(
       "--kv", arguments.type,
       "Width of the KV cache: f16 (default), q8, q6, q4, or KEYS/VALUES as in q8/q6");
   command.add_option(
       "--kv-policy", arguments.policy,
       "Which keys are read: all (default), window:TOKENS or angle:TAU, with sinks:TOKENS");
+  if (!can_refuse) return;
+  command.add_flag("--kv-force", arguments.force,
+                   "Use the KV type even where it costs this model too much");
 }
 
 Result<void> check(const KvArguments& arguments) {

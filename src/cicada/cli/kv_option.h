@@ -12,9 +12,11 @@ namespace cicada::cli {
 struct KvArguments {
   std::string type = "f16";
   std::string policy = "all";
+  bool force = false;  // use a type that costs the model too much (kv_loss.h)
 };
 
-void add_kv_options(CLI::App& command, KvArguments& arguments);
+// `can_refuse`: the command refuses types that cost too much, and has --kv-force.
+void add_kv_options(CLI::App& command, KvArguments& arguments, bool can_refuse);
 
 // What is wrong with the option whatever the model. Errors: kInvalidArgument.
 Result<void> check(const KvArguments& arguments);

@@ -269,7 +269,7 @@ void add_perplexity(CLI::App& app, Action& action) {
       ->check(whole_number(0, UINT32_MAX));
   command->add_option("-b,--batch", arguments->batch, "Tokens computed at once (default 512)")
       ->check(whole_number(1, UINT32_MAX));
-  add_kv_options(*command, arguments->kv);
+  add_kv_options(*command, arguments->kv, false);
   command->add_option("--against", arguments->against,
                       "Compare with this KV type: loss, divergence, same best token");
   command->add_option("--role", arguments->role, "prefill, or decode: one token at a time")

@@ -45,7 +45,8 @@ double milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-std::string to_json(const Answer& answer, const model::Model& model) {
+std::string to_json(const Answer& answer, const Answerer& answerer) {
+  const model::Model& model = *answerer.loaded.model;
   const engine::Generation& generation = answer.generation;
   json::Writer writer;
   writer.begin_object()
@@ -66,6 +67,9 @@ std::string to_json(const Answer& answer, const model::Model& model) {
   writer.key("tokens").begin_array();
   for (const TokenId id : generation.tokens) writer.number(id.value);
   writer.end_array().field("isa", platform::name(model.level()));
+  writer.field("kv", model::kv_format_name(model.kv_format()));
+  if (answerer.kv_loss) writer.field("kv_loss", *answerer.kv_loss);
+  writer.field("kv_policy", model::kv_policy_name(model.kv_policy()));
   writer.field("numerics_id", model.numerics_id()).end_object();
   return writer.take();
 }
@@ -77,7 +81,7 @@ Result<int> run(const RunArguments& arguments) {
   CICADA_ASSIGN(const Answer result, answer(answerer, prompt, [&](std::string_view piece) {
                   return arguments.json || output.stream(piece);
                 }));
-  output.write(arguments.json ? to_json(result, *answerer.loaded.model) + "\n" : "\n");
+  output.write(arguments.json ? to_json(result, answerer) + "\n" : "\n");
   CICADA_TRY(output.finish());  // the answer is whole before anything is said about it
   if (!arguments.json) {
     const engine::Generation& g = result.generation;

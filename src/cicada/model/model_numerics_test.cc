@@ -242,15 +242,21 @@ std::vector<Subject> subjects() {
             .kv = "q6,0:f16"}},
           {"gemma3_kv_q4",
            {.architecture = "gemma3", .num_layers = 7, .window = 20, .kv = "q4,3:q8/q6"}},
-          {"cicada_v1_kv_q6", {.architecture = "cicada-v1", .rel_pos_dim = 16, .kv = "q6/q4"}}};
+          {"cicada_v1_kv_q6", {.architecture = "cicada-v1", .rel_pos_dim = 16, .kv = "q6/q4"}},
+          {"llama_window_sinks", {.kv = "q8/f16", .policy = "window:40,sinks:3"}}};
+}
+
+void use_cache_of(const TestModel& subject, Model& model) {
+  const auto format = parse_kv_format(subject.kv, subject.num_layers);
+  ASSERT_TRUE(format.has_value()) << subject.kv;
+  model.use_kv(*format);
+  model.use_policy(*parse_kv_policy(subject.policy));
 }
 
 std::unique_ptr<Model> load(const TestModel& subject, IsaLevel level, bool elide = true) {
   platform::ThreadPool pool(1);
   auto model = load_test_model(test_file(subject), pool, level, elide);
-  const auto format = parse_kv_format(subject.kv, subject.num_layers);
-  EXPECT_TRUE(format.has_value()) << subject.kv;
-  model->use_kv(*format);
+  use_cache_of(subject, *model);
   return model;
 }
 
@@ -325,6 +331,7 @@ TEST_P(Numerics, PanelsThatAreKeptGiveTheSameBits) {
     if (!platform::has_tiles(level)) continue;
     const auto kept = Model::load(*file, pool, {.level = level, .load = {}, .keep_panels = true});
     ASSERT_TRUE(kept.has_value());
+    use_cache_of(GetParam().model, **kept);
     const bool is_wide = GetParam().model.dtype == tensor::DType::kF32 ||
                          GetParam().model.dtype == tensor::DType::kF16;
     EXPECT_EQ((*kept)->weights().panel_bytes() == 0, is_wide);
@@ -375,9 +382,70 @@ INSTANTIATE_TEST_SUITE_P(
                  .ffn = 256,
                  .head_dim = 64,
                  .kv = "q6"}},
+        Subject{"llama_window_300_sinks_600", {.num_layers = 2, .policy = "window:300,sinks:600"}},
+        Subject{"qwen2_kv_q6_window_70_sinks_4",
+                {.architecture = "qwen2",
+                 .num_layers = 2,
+                 .hidden = 256,
+                 .ffn = 256,
+                 .head_dim = 64,
+                 .kv = "q6",
+                 .policy = "window:70,sinks:4"}},
         Subject{"gemma3_kv_q8_window_530",
                 {.architecture = "gemma3", .num_layers = 6, .window = 530, .kv = "q8/q4"}}),
     [](const auto& p) { return std::string(p.param.name); });
+
+// A window that holds the whole text, with sinks or without, is no window; a shorter one is another
+// model, and sinks are read.
+TEST(NumericsOfPolicies, AWindowAsLongAsTheTextChangesNothingAndAShorterOneDoes) {
+  const Text text;
+  const auto logits_with = [&](const char* policy) {
+    return logits_by(*load({.policy = policy}, kernels::best_level()), {.threads = 2}, text);
+  };
+  const std::vector<float> all = logits_with("all");
+  EXPECT_EQ(logits_with("window:150"), all);
+  EXPECT_EQ(logits_with("window:1000,sinks:4"), all);
+  EXPECT_EQ(logits_with("window:10,sinks:140"), all);
+  const std::vector<float> window = logits_with("window:20");
+  const std::vector<float> with_sinks = logits_with("window:20,sinks:4");
+  EXPECT_NE(window, all);
+  EXPECT_NE(with_sinks, all);
+  EXPECT_NE(with_sinks, window);
+  // The first rows see everything in either.
+  EXPECT_EQ(std::vector<float>(window.begin(), window.begin() + 20 * kTestVocab),
+            std::vector<float>(all.begin(), all.begin() + 20 * kTestVocab));
+  EXPECT_EQ(logits_with("angle:0.1,theta:1000"), logits_with("window:16"));  // C038
+}
+
+// Caching in 8 bits moves logits a little, whether keys have a bias, which is taken off, or not.
+TEST(NumericsOfKv, EightBitsMoveLogitsLittleAndFewerBitsMore) {
+  for (const char* architecture : {"llama", "qwen2", "gemma3"}) {
+    const TestModel base{.architecture = architecture, .dtype = tensor::DType::kF32, .window = 20};
+    const auto logits_with = [&](const char* kv) {
+      TestModel model = base;
+      model.kv = kv;
+      return logits_by(*load(model, kernels::best_level()), {.threads = 2});
+    };
+    const std::vector<float> exact = logits_with("f16");
+    const auto distance = [&](const char* kv) {
+      const std::vector<float> logits = logits_with(kv);
+      double squares = 0.0;
+      double size = 0.0;
+      for (std::size_t i = 0; i < logits.size(); ++i) {
+        const double d = static_cast<double>(logits[i]) - static_cast<double>(exact[i]);
+        squares += d * d;
+        size += static_cast<double>(exact[i]) * static_cast<double>(exact[i]);
+      }
+      return std::sqrt(squares / size);
+    };
+    const double q8 = distance("q8");
+    const double q6 = distance("q6");
+    EXPECT_LT(q8, 0.05) << architecture;
+    EXPECT_LT(q6, 0.2) << architecture;
+    EXPECT_GT(q6, q8) << architecture;
+    EXPECT_GT(distance("q4"), q6) << architecture;
+  }
+}
 
 TEST(NumericsElision, ElidedAndNotAreEqualWithMinusZeroAsZero) {
   const TestModel subject = {.zero = {"blk.0.attn_output.weight", "blk.1.ffn_down.weight",

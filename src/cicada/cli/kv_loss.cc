@@ -1,0 +1,98 @@
+#include "cicada/cli/kv_loss.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "cicada/catalog/pull.h"
+#include "cicada/cli/messages.h"
+#include "cicada/engine/kv_gate.h"
+#include "cicada/platform/file.h"
+#include "cicada/platform/interrupt.h"
+#include "cicada/platform/sha256.h"
+#include "cicada/platform/terminal.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr std::uint64_t kMostRecordBytes = 64;
+
+// Where the loss of this file and format is remembered: under what it depends on. Errors: kIo.
+Result<std::string> record_path(const LoadedModel& loaded) {
+  const std::string& path = loaded.file->path();
+  std::error_code error;
+  const std::string whole = std::filesystem::canonical(path, error).string();
+  if (error) return fail(Code::kIo, "{}: {}", path, error.message());
+  const auto bytes = std::filesystem::is_directory(whole) ? 0 : std::filesystem::file_size(whole);
+  const auto time = std::filesystem::last_write_time(whole, error).time_since_epoch().count();
+  const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}", whole, bytes, time,
+                                      loaded.model->numerics_id(), engine::kv_gate_text());
+  CICADA_ASSIGN(const std::string hash, platform::sha256_hex(std::as_bytes(std::span(key))));
+  CICADA_ASSIGN(const std::string models, catalog::models_folder());
+  return (std::filesystem::path(models).parent_path() / "kv-loss" / hash).string();
+}
+
+std::optional<double> remembered(const std::string& path) {
+  const auto text = platform::read_file(path, kMostRecordBytes);
+  if (!text) return std::nullopt;
+  double loss = 0.0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), loss);
+  if (error != std::errc() || end != text->data() + text->size() || !(loss >= 0.0)) {
+    return std::nullopt;
+  }
+  return loss;
+}
+
+// A loss that cannot be remembered is measured again the next time.
+void remember(const std::string& path, double loss) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  auto writer = platform::AtomicFileWriter::create(path);
+  if (writer && writer->write(fmt::format("{:.9g}", loss))) (void)writer->finish();
+}
+
+Result<double> loss_of(const LoadedModel& loaded, const tokenizer::Tokenizer& tokenizer,
+                       const KvArguments& arguments) {
+  const auto path = record_path(loaded);
+  if (path) {
+    if (const auto loss = remembered(*path)) return *loss;
+  }
+  platform::Progress progress(STDERR_FILENO);
+  progress.update(fmt::format("measuring what --kv {} costs this model", arguments.type));
+  const model::KvFormat format = loaded.model->kv_format();
+  CICADA_ASSIGN(const engine::KvLoss loss,
+                engine::measure_kv_loss(*loaded.model, *loaded.pool, tokenizer, format,
+                                        platform::interrupted));
+  progress.clear();
+  if (path) remember(*path, loss.divergence);
+  return loss.divergence;
+}
+
+}  // namespace
+
+Result<std::optional<double>> check_kv_loss(const LoadedModel& loaded,
+                                            const tokenizer::Tokenizer& tokenizer,
+                                            const KvArguments& arguments) {
+  const auto& layers = loaded.model->kv_format().layers;
+  const bool is_f16 = std::all_of(layers.begin(), layers.end(), [](const kv::LayerFormat& layer) {
+    return layer == kv::LayerFormat();
+  });
+  if (is_f16) return std::optional<double>();
+  CICADA_ASSIGN(const double loss, loss_of(loaded, tokenizer, arguments));
+  if (loss <= engine::kMostKvLoss) return std::optional(loss);
+  const std::string figure =
+      fmt::format("--kv {} moves this model by {:.4f} nats a token, more than the {} allowed",
+                  arguments.type, loss, engine::kMostKvLoss);
+  if (!arguments.force) {
+    return fail(Code::kInvalidArgument, "{}; a wider type loses less, --kv-force takes this one",
+                figure);
+  }
+  complain(figure);
+  return std::optional(loss);
+}
+
+}  // namespace cicada::cli
