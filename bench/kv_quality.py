@@ -89,7 +89,7 @@ def named(setting):
 def gather(runner, args):
     """Tables of all that is kept for these settings; a part whose data are not here has no rows."""
     runner.only_kept = True
-    result = {"program": runner.label, "host": host.Watch().report()}
+    result = {"program": runner.label, "host": host.Watch().report(), "failures": runner.failures}
     for name, part in kv_parts.PARTS.items():
         try:
             result[name] = part(runner, args)
@@ -136,7 +136,6 @@ def write(path, content):
 
 def report(runner, args):
     result = gather(runner, args)
-    result["failures"] = runner.failures
     write(os.path.join(args.out, "kv-quality.json"), json.dumps(result, indent=1) + "\n")
     write(os.path.join(args.out, "kv-quality.md"), kv_report.text(result))
     print(kv_report.text(result), end="")

@@ -130,4 +130,5 @@ def text(result):
         parts += [by_depth(result["needle"])] if result["needle"] else []
     if result["depth"]:
         parts += ["## Decode after so many tokens, tokens/s", depths(result["depth"])]
+    parts += [f"Not measured: {failure}." for failure in result["failures"]]
     return "\n\n".join(parts + [circumstances(result) + "."]) + "\n"

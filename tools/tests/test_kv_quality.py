@@ -219,6 +219,7 @@ class Program(unittest.TestCase):
         self.assertIn("loses 9 % of perplexity", errors)
         self.assertNotIn("Traceback", errors)
         self.assertIn("| q6 |", output)
+        self.assertIn("Not measured: perplexity, refused", output)
 
     def test_ctrl_c_keeps_what_was_measured_and_says_so(self):
         process = self.start("gsm8k", "--kv", "slow", "--problems", "2")
