@@ -46,7 +46,7 @@ void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
       .add_option("-n,--max-tokens", arguments.max_tokens,
                   "Most tokens to answer (0, the default: as the context has room)")
       ->check(whole_number(0, UINT32_MAX));
-  command.add_option("--kv", arguments.kv, "Type of the KV cache: f16");
+  add_kv_option(command, arguments.kv);
   command
       .add_option("--temp", arguments.sampler.temperature,
                   "Temperature (default 0: always the likeliest token)")
@@ -73,19 +73,12 @@ chat::RenderOptions render_options() {
   return {.now_unix_s = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
 }
 
-Result<void> check_kv_type(const std::string& name) {
-  if (name == "f16") return {};
-  if (name == "q8" || name == "q6" || name == "q4") {
-    return fail(Code::kUnsupported, "KV type {} is not built yet; f16 is", name);
-  }
-  return fail(Code::kInvalidArgument, "KV type '{}' is unknown; f16 is built", name);
-}
-
 Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
-  CICADA_TRY(check_kv_type(arguments.kv));
+  CICADA_TRY(check(arguments.kv));
   CICADA_TRY(engine::check(arguments.sampler));
   Answerer answerer;
   CICADA_ASSIGN(answerer.loaded, load_model(arguments.model));
+  CICADA_TRY(use_kv(answerer.loaded, arguments.kv));
   CICADA_ASSIGN(answerer.tokenizer, tokenizer::Tokenizer::create(*answerer.loaded.file));
   const std::size_t context = context_tokens(arguments.context, answerer.loaded.model->config());
   CICADA_ASSIGN(answerer.generator,

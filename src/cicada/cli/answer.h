@@ -11,6 +11,7 @@
 #include "cicada/base/result.h"
 #include "cicada/chat/chat_template.h"
 #include "cicada/cli/common.h"
+#include "cicada/cli/kv_option.h"
 #include "cicada/engine/generator.h"
 #include "cicada/tokenizer/tokenizer.h"
 
@@ -20,7 +21,7 @@ struct AnswerArguments {
   ModelArguments model;
   std::uint32_t context = 0;  // tokens; 0: the smaller of what the model was trained for and 4096
   std::uint32_t max_tokens = 0;  // 0: as many as the context has room
-  std::string kv = "f16";
+  KvArguments kv;
   engine::SamplerOptions sampler;
   bool draft = true;
 };
@@ -35,7 +36,7 @@ struct Answerer {
   std::unique_ptr<engine::Generator> generator;
   engine::GenerateOptions options;
 
-  // Errors: those of loading; kUnsupported for a KV type that is not built.
+  // Errors: those of loading and of the options.
   static Result<Answerer> create(const AnswerArguments& arguments);
 };
 
@@ -50,8 +51,5 @@ Result<Answer> answer(Answerer& answerer, const std::vector<TokenId>& prompt,
 
 // Rendering as of now, with the assistant's turn opened.
 chat::RenderOptions render_options();
-
-// Takes a KV type of the contract (f16, q8, q6, q4). Errors: kUnsupported for what is not built.
-Result<void> check_kv_type(const std::string& name);
 
 }  // namespace cicada::cli

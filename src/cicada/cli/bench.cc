@@ -27,7 +27,7 @@ struct BenchArguments {
   std::uint32_t depth = 0;
   std::uint32_t batch = 1;
   std::uint32_t repeats = 5;
-  std::string kv = "f16";
+  KvArguments kv;
   bool machine = false;
   bool json = false;
 };
@@ -320,12 +320,13 @@ Result<int> run_bench_of_machine(const BenchArguments& arguments) {
 }
 
 Result<int> run_bench(const BenchArguments& arguments) {
-  CICADA_TRY(check_kv_type(arguments.kv));
   if (arguments.prefill == 0 && arguments.decode == 0) {
     return fail(Code::kInvalidArgument, "bench: -p and -n are both 0, nothing would be measured");
   }
   if (arguments.model.model.empty()) return run_bench_of_machine(arguments);
+  CICADA_TRY(check(arguments.kv));
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
+  CICADA_TRY(use_kv(loaded, arguments.kv));
   CICADA_ASSIGN(const BenchResult rates, measure(loaded, arguments));
   BenchReport report = describe(rates, loaded, arguments.batch);
   if (arguments.machine) {
@@ -355,7 +356,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(whole_number(1, 512));
   command->add_option("-r,--repeats", arguments->repeats, "Repetitions (default 5)")
       ->check(whole_number(1, 1000));
-  command->add_option("--kv", arguments->kv, "Type of the KV cache: f16");
+  add_kv_option(*command, arguments->kv);
   command->add_flag("--machine", arguments->machine,
                     "Measure what the machine allows; -m is then not needed");
   command->add_flag("--json", arguments->json, "Print one JSON object");

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "cicada/cli/answer.h"
 #include "cicada/cli/numbers.h"
 #include "cicada/cli/output.h"
-#include "cicada/engine/sampler.h"
+#include "cicada/engine/scorer.h"
 #include "cicada/json/writer.h"
 #include "cicada/platform/interrupt.h"
 #include "cicada/platform/terminal.h"
@@ -23,8 +26,9 @@ struct PerplexityArguments {
   std::uint32_t context = 512;
   std::uint32_t chunks = 0;
   std::uint32_t batch = 512;
-  std::string kv = "f16";
+  KvArguments kv;
   std::string role = "prefill";
+  std::string against;  // a KV type to compare with; empty: none
   bool json = false;
 };
 
@@ -45,105 +49,123 @@ struct Score {
   }
 };
 
-// -log softmax(logits)[target], in double.
-double negative_log_likelihood(std::span<const float> logits, TokenId target) {
-  double largest = -std::numeric_limits<double>::infinity();
-  for (const float logit : logits) largest = std::max(largest, static_cast<double>(logit));
-  double sum = 0.0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  return std::log(sum) + largest -
-         static_cast<double>(logits[static_cast<std::size_t>(target.value)]);
-}
+// Both of one chunk, where the text is scored against another KV type too.
+struct Comparison {
+  double kl_sum = 0.0;                   // of the divergences from the other
+  std::size_t same_tops = 0;             // tokens at which both like the same token best
+  std::vector<double> chunk_difference;  // of negative log likelihoods, mean of each chunk
 
-class Scorer {
+  double mean() const {
+    double sum = 0.0;
+    for (const double d : chunk_difference) sum += d;
+    return sum / static_cast<double>(chunk_difference.size());
+  }
+  // Standard error of the mean difference, from its spread over the chunks.
+  double standard_error() const {
+    const auto n = static_cast<double>(chunk_difference.size());
+    if (n < 2) return 0.0;
+    double squares = 0.0;
+    for (const double d : chunk_difference) squares += (d - mean()) * (d - mean());
+    return std::sqrt(squares / (n - 1.0) / n);
+  }
+};
+
+// One way to run the model, with its cache.
+struct Way {
+  model::KvFormat format;
+  std::optional<engine::Scorer> scorer;
+};
+
+class ChunkScorer {
  public:
-  static Result<Scorer> create(const LoadedModel& loaded, const PerplexityArguments& arguments) {
-    Scorer scorer(loaded, arguments);
-    const model::WorkspaceLimits limits{.max_rows = std::min(arguments.batch, arguments.context),
-                                        .max_context = arguments.context,
-                                        .max_logit_rows = kHeadRows};
-    CICADA_ASSIGN(scorer.executor_, model::Executor::create(*loaded.model, *loaded.pool, limits));
-    const std::size_t pages = (arguments.context + kv::kPageTokens - 1) / kv::kPageTokens;
-    CICADA_ASSIGN(auto pool, kv::PagePool::create(loaded.model->kv_layout(), pages));
-    scorer.pages_ = std::make_unique<kv::PagePool>(std::move(pool));
-    scorer.logits_.resize(kHeadRows * loaded.model->config().vocab);
+  static Result<ChunkScorer> create(const LoadedModel& loaded,
+                                    const PerplexityArguments& arguments) {
+    ChunkScorer scorer(loaded);
+    const std::size_t context = arguments.context;
+    scorer.first_ = context / 2;
+    scorer.options_ = {
+        .context = context,
+        .batch = arguments.batch,
+        .role = arguments.role == "decode" ? model::Role::kDecode : model::Role::kPrefill};
+    CICADA_TRY(scorer.add_way(arguments.kv.type));
+    if (!arguments.against.empty()) {
+      CICADA_TRY(scorer.add_way(arguments.against));
+      scorer.kept_.resize((context - 1 - scorer.first_) * loaded.model->config().vocab);
+    }
+    scorer.nll_.resize(context);
     return scorer;
   }
 
   // Scores targets [context / 2 + 1, context) of a chunk whose first token may have been replaced.
-  Result<void> score_chunk(std::span<const TokenId> input, std::span<const TokenId> targets,
-                           Score& score) {
-    kv::Sequence sequence(*pages_);
-    CICADA_TRY(sequence.reserve(input.size()));
-    kv::Sequence* const sequences[] = {&sequence};
-    const std::size_t first_scored = input.size() / 2;
-    const bool is_decode = arguments_->role == "decode";
-    const std::size_t step = is_decode ? 1 : executor_->limits().max_rows;
-    double chunk_sum = 0.0;
-    std::vector<model::Row> rows;
-    for (std::size_t at = 0; at < input.size(); at += step) {
-      if (platform::interrupted()) return fail(Code::kCancelled, "stopped within a chunk");
-      const std::size_t end = std::min(at + step, input.size());
-      rows.clear();
-      std::vector<TokenId> wanted;
-      for (std::size_t i = at; i < end; ++i) {
-        const bool is_scored = i >= first_scored && i + 1 < input.size();
-        rows.push_back({.token = input[i],
-                        .position = static_cast<std::int64_t>(i),
-                        .sequence = 0,
-                        .wants_logits = is_scored,
-                        .role = is_decode ? model::Role::kDecode : model::Role::kPrefill});
-        if (is_scored) wanted.push_back(targets[i + 1]);
-      }
-      CICADA_TRY(executor_->run(rows, sequences, {}));
-      CICADA_TRY(score_rows(wanted, score, chunk_sum));
+  // What is known of a chunk that was cancelled is thrown away.
+  Result<void> score(std::span<const TokenId> input, std::span<const TokenId> targets, Score& score,
+                     Comparison& comparison) {
+    const auto text = input.first(input.size() - 1);
+    const std::size_t count = text.size() - first_;
+    const std::size_t vocab = loaded_->model->config().vocab;
+    double other = 0.0;
+    if (ways_.size() > 1) {
+      CICADA_TRY(run(1, text, [&](std::size_t position, std::span<const float> logits) {
+        nll_[position] = engine::negative_log_likelihood(logits, targets[position + 1]);
+        std::copy(logits.begin(), logits.end(),
+                  kept_.begin() + static_cast<std::ptrdiff_t>((position - first_) * vocab));
+      }));
+      for (std::size_t i = first_; i < text.size(); ++i) other += nll_[i];
     }
-    score.chunk_nll.push_back(chunk_sum / static_cast<double>(input.size() - 1 - first_scored));
+    std::vector<double> kl(ways_.size() > 1 ? text.size() : 0);
+    std::vector<std::uint8_t> same(kl.size());
+    CICADA_TRY(run(0, text, [&](std::size_t position, std::span<const float> logits) {
+      nll_[position] = engine::negative_log_likelihood(logits, targets[position + 1]);
+      if (kl.empty()) return;
+      const auto base = std::span(std::as_const(kept_)).subspan((position - first_) * vocab, vocab);
+      kl[position] = engine::divergence(base, logits);
+      const auto top = [](std::span<const float> x) {
+        return std::max_element(x.begin(), x.end()) - x.begin();
+      };
+      same[position] = top(base) == top(logits) ? 1 : 0;
+    }));
+    double sum = 0.0;
+    for (std::size_t i = first_; i < text.size(); ++i) {
+      sum += nll_[i];
+      score.sum_squares += nll_[i] * nll_[i];
+    }
+    score.sum += sum;
+    score.tokens += count;
+    score.chunk_nll.push_back(sum / static_cast<double>(count));
+    if (kl.empty()) return {};
+    comparison.kl_sum += std::accumulate(kl.begin(), kl.end(), 0.0);
+    comparison.same_tops += static_cast<std::size_t>(std::count(same.begin(), same.end(), 1));
+    comparison.chunk_difference.push_back((sum - other) / static_cast<double>(count));
     return {};
   }
 
  private:
-  // Logits exist for this many rows at a time.
-  static constexpr std::size_t kHeadRows = 16;
+  explicit ChunkScorer(const LoadedModel& loaded) : loaded_(&loaded) {}
 
-  Scorer(const LoadedModel& loaded, const PerplexityArguments& arguments)
-      : loaded_(&loaded), arguments_(&arguments) {}
-
-  Result<void> score_rows(const std::vector<TokenId>& wanted, Score& score, double& chunk_sum) {
-    const std::size_t vocab = loaded_->model->config().vocab;
-    for (std::size_t first = 0; first < wanted.size(); first += kHeadRows) {
-      const std::size_t count = std::min(kHeadRows, wanted.size() - first);
-      executor_->head(first, count, std::span(logits_).first(count * vocab));
-      std::array<double, kHeadRows> nll{};
-      loaded_->pool->run([&](std::size_t worker) {
-        for (std::size_t i = worker; i < count; i += loaded_->pool->size()) {
-          nll[i] = negative_log_likelihood(std::span(logits_).subspan(i * vocab, vocab),
-                                           wanted[first + i]);
-        }
-      });
-      for (std::size_t i = 0; i < count; ++i) {
-        // Not finite only when the logits are not; then they say which.
-        if (!std::isfinite(nll[i])) {
-          CICADA_TRY(engine::check_logits(std::span(logits_).subspan(i * vocab, vocab),
-                                          executor_->peak(i)));
-        }
-        score.sum += nll[i];
-        score.sum_squares += nll[i] * nll[i];
-        chunk_sum += nll[i];
-        ++score.tokens;
-      }
-    }
+  Result<void> add_way(const std::string& kv) {
+    Way way;
+    CICADA_ASSIGN(way.format, model::parse_kv_format(kv, loaded_->model->config().num_layers));
+    loaded_->model->use_kv(way.format);
+    CICADA_ASSIGN(way.scorer, engine::Scorer::create(*loaded_->model, *loaded_->pool, options_));
+    ways_.push_back(std::move(way));
     return {};
   }
 
+  Result<void> run(std::size_t way, std::span<const TokenId> text,
+                   const engine::Scorer::OnRow& on_row) {
+    loaded_->model->use_kv(ways_[way].format);
+    return ways_[way].scorer->run(text, first_, platform::interrupted, on_row);
+  }
+
   const LoadedModel* loaded_;
-  const PerplexityArguments* arguments_;
-  std::unique_ptr<model::Executor> executor_;
-  std::unique_ptr<kv::PagePool> pages_;
-  std::vector<float> logits_;
+  engine::ScorerOptions options_;
+  std::size_t first_ = 0;    // position whose logits are scored first
+  std::vector<Way> ways_;    // the one asked for, and the one it is compared with
+  std::vector<float> kept_;  // [scored, vocab]: logits of the other
+  std::vector<double> nll_;
 };
 
-std::string to_json(const Score& score, const LoadedModel& loaded) {
+std::string to_json(const Score& score, const Comparison& comparison, const LoadedModel& loaded) {
   json::Writer writer;
   writer.begin_object()
       .field("perplexity", score.perplexity())
@@ -153,22 +175,40 @@ std::string to_json(const Score& score, const LoadedModel& loaded) {
       .key("nll")
       .begin_array();
   for (const double nll : score.chunk_nll) writer.number(nll);
-  writer.end_array()
-      .field("kv_bytes_per_token", loaded.model->kv_layout().bytes_per_token())
+  writer.end_array();
+  if (!comparison.chunk_difference.empty()) {
+    const auto tokens = static_cast<double>(score.tokens);
+    writer.field("nll_difference", comparison.mean())
+        .field("nll_difference_stderr", comparison.standard_error())
+        .field("kl", comparison.kl_sum / tokens)
+        .field("same_top", static_cast<double>(comparison.same_tops) / tokens);
+  }
+  writer.field("kv_bytes_per_token", loaded.model->kv_layout().bytes_per_token())
       .field("isa", platform::name(loaded.model->level()))
       .field("numerics_id", loaded.model->numerics_id())
       .end_object();
   return writer.take() + "\n";
 }
 
-std::string to_text(const Score& score, std::uint32_t context) {
-  return fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens in {} chunks of {}\n",
-                     score.perplexity(), score.standard_error(), score.tokens,
-                     score.chunk_nll.size(), context);
+std::string to_text(const Score& score, const Comparison& comparison,
+                    const PerplexityArguments& arguments) {
+  std::string text = fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens in {} chunks of {}\n",
+                                 score.perplexity(), score.standard_error(), score.tokens,
+                                 score.chunk_nll.size(), arguments.context);
+  if (comparison.chunk_difference.empty()) return text;
+  const auto tokens = static_cast<double>(score.tokens);
+  text += fmt::format(
+      "against {}: perplexity {:+.3f} % +/- {:.3f} %, divergence {:.3g} nats a token, the same "
+      "best "
+      "token at {:.2f} %\n",
+      arguments.against, 100.0 * std::expm1(comparison.mean()), 100.0 * comparison.standard_error(),
+      comparison.kl_sum / tokens, 100.0 * static_cast<double>(comparison.same_tops) / tokens);
+  return text;
 }
 
 Result<int> perplexity(const PerplexityArguments& arguments) {
-  CICADA_TRY(check_kv_type(arguments.kv));
+  CICADA_TRY(check(arguments.kv));
+  if (!arguments.against.empty()) CICADA_TRY(check(KvArguments{.type = arguments.against}));
   CICADA_ASSIGN(const std::string text, read_text(arguments.file));
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
   CICADA_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::create(*loaded.file));
@@ -181,26 +221,26 @@ Result<int> perplexity(const PerplexityArguments& arguments) {
     return fail(Code::kInvalidArgument, "{}: has {} tokens, one chunk of {} is needed",
                 arguments.file, ids.size(), arguments.context);
   }
-  CICADA_ASSIGN(Scorer scorer, Scorer::create(loaded, arguments));
+  CICADA_ASSIGN(ChunkScorer scorer, ChunkScorer::create(loaded, arguments));
   platform::Progress progress(STDERR_FILENO);
   Score score;
+  Comparison comparison;
   for (std::size_t c = 0; c < chunks; ++c) {
     if (platform::interrupted()) break;
     const auto targets = std::span(ids).subspan(c * arguments.context, arguments.context);
     std::vector<TokenId> input(targets.begin(), targets.end());
     if (bos) input[0] = *bos;
-    Score with_chunk = score;
-    const Result<void> scored = scorer.score_chunk(input, targets, with_chunk);
+    const Result<void> scored = scorer.score(input, targets, score, comparison);
     if (!scored && scored.error().code() == Code::kCancelled) break;  // whole chunks count
     CICADA_TRY(scored);
-    score = std::move(with_chunk);
     progress.update(
         fmt::format("chunk {} of {}  perplexity {:.4f}", c + 1, chunks, score.perplexity()));
   }
   progress.clear();
   if (score.tokens == 0) return fail(Code::kCancelled, "stopped before the first chunk was scored");
   Output output;
-  output.write(arguments.json ? to_json(score, loaded) : to_text(score, arguments.context));
+  output.write(arguments.json ? to_json(score, comparison, loaded)
+                              : to_text(score, comparison, arguments));
   CICADA_TRY(output.finish());
   if (score.chunk_nll.size() < chunks) {
     return fail(Code::kCancelled, "stopped after {} of {} chunks", score.chunk_nll.size(), chunks);
@@ -222,7 +262,9 @@ void add_perplexity(CLI::App& app, Action& action) {
       ->check(whole_number(0, UINT32_MAX));
   command->add_option("-b,--batch", arguments->batch, "Tokens computed at once (default 512)")
       ->check(whole_number(1, UINT32_MAX));
-  command->add_option("--kv", arguments->kv, "Type of the KV cache: f16");
+  add_kv_option(*command, arguments->kv);
+  command->add_option("--against", arguments->against,
+                      "Compare with this KV type: loss, divergence, same best token");
   command->add_option("--role", arguments->role, "prefill, or decode: one token at a time")
       ->check(CLI::IsMember({"prefill", "decode"}));
   command->add_flag("--json", arguments->json, "Print one JSON object");

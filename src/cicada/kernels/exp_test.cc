@@ -1,5 +1,6 @@
-// e^x of simd-inl.h, which attention and gates share. The vector levels are reached through the
-// kernels: merge() weighs a partial result with e^(difference of maxima).
+// e^x and 2^x of simd-inl.h, of gates and of attention. The vector levels are reached through the
+// kernels: merge() weighs a partial result with 2^(difference of maxima); levels of e^x are
+// compared where gates are.
 #include <bit>
 #include <cmath>
 
@@ -22,8 +23,14 @@ float scalar_exp(float x) {
   return lanes[0];
 }
 
-// A running sum of 1 at maximum x, folded into an empty result at maximum 0: 1 * e^x.
-float level_exp(platform::IsaLevel level, float x) {
+float scalar_exp2(float x) {
+  float lanes[16];
+  store(lanes, exp2_of_negative(broadcast(x)));
+  return lanes[0];
+}
+
+// A running sum of 1 at maximum x, folded into an empty result at maximum 0: 1 * 2^x.
+float level_exp2(platform::IsaLevel level, float x) {
   alignas(64) float total[16] = {};
   alignas(64) const float out[16] = {};
   float total_stats[2] = {x, 1.0F};
@@ -53,19 +60,45 @@ TEST(Exp, IsWithinTwoUnitsFromMinus87To88) {
 TEST(Exp, IsExactlyZeroBelowAndStopsAbove) {
   for (const float x : {-87.0F, -87.5F, -104.0F, -1e30F, -INFINITY}) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(scalar_exp(x)), 0U) << x;
-    for (const platform::IsaLevel level : runnable_levels()) {
-      EXPECT_EQ(level_exp(level, x), 0.0F) << platform::name(level) << x;
-    }
   }
   for (const float x : {88.5F, 1000.0F, INFINITY}) EXPECT_EQ(scalar_exp(x), scalar_exp(88.0F));
   EXPECT_EQ(scalar_exp(0.0F), 1.0F);
 }
 
-TEST(Exp, LevelsGiveEqualBits) {
+TEST(Exp2, IsWithinAUnitFromMinus126ToZero) {
+  double worst = 0.0;
+  float where = 0.0F;
+  const auto check = [&](float x) {
+    const double off = units_off(scalar_exp2(x), std::exp2(static_cast<double>(x)));
+    if (off <= worst) return;
+    worst = off;
+    where = x;
+  };
+  for (float x = 1e-10F; x < 1.0F; x *= 1.003F) check(-x);
+  for (std::size_t i = 0; i <= 400000; ++i) check(-3.149e-4F * static_cast<float>(i));
+  EXPECT_LE(worst, 1.0) << "at " << where;
+}
+
+TEST(Exp2, IsExactlyOneAtZeroAndZeroFromMinus127Down) {
+  for (const platform::IsaLevel level : runnable_levels()) {
+    EXPECT_EQ(level_exp2(level, 0.0F), 1.0F) << platform::name(level);
+    for (const float x : {-127.0F, -127.5F, -1000.0F, -1e30F, -INFINITY}) {
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(level_exp2(level, x)), 0U)
+          << platform::name(level) << x;
+    }
+    // Between 2^-126 and 2^-127 it is small, and never negative.
+    for (float x = -127.0F; x < -125.9F; x += 0.01F) {
+      EXPECT_GE(level_exp2(level, x), 0.0F);
+      EXPECT_LE(level_exp2(level, x), 0x1p-125F);
+    }
+  }
+}
+
+TEST(Exp2, LevelsGiveEqualBits) {
   for (const platform::IsaLevel level : runnable_levels()) {
     for (std::size_t i = 0; i < 20000; ++i) {
-      const float x = -static_cast<float>(i) * 0.00437F;
-      ASSERT_EQ(level_exp(level, x), scalar_exp(x)) << platform::name(level) << " " << x;
+      const float x = -static_cast<float>(i) * 0.0063F;
+      ASSERT_EQ(level_exp2(level, x), scalar_exp2(x)) << platform::name(level) << " " << x;
     }
   }
 }

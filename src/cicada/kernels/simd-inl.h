@@ -40,5 +40,22 @@ CICADA_INLINE F32x16 exp(F32x16 x) {
   return select_greater(x, broadcast(-87.0F), result, zero());
 }
 
+// 2^x to within a unit in the last place for x in [-126, 0]; exactly 0 for x <= -127. A polynomial
+// of degree 6 on [-1/2, 1/2] of the least relative error that is 1 at 0, its exponent moved by
+// adding to its bits.
+CICADA_INLINE F32x16 exp2_of_negative(F32x16 x) {
+  const F32x16 clamped = max(x, broadcast(-127.0F));
+  const F32x16 n = round(clamped);
+  const F32x16 r = clamped - n;
+  F32x16 p = broadcast(1.5353362e-4F);
+  p = fma(p, r, broadcast(1.33988739e-3F));
+  p = fma(p, r, broadcast(9.61843692e-3F));
+  p = fma(p, r, broadcast(5.55033237e-2F));
+  p = fma(p, r, broadcast(2.40226477e-1F));
+  p = fma(p, r, broadcast(6.93147182e-1F));
+  p = fma(p, r, broadcast(1.0F));
+  return float_of(bits_of(p) + shift_left<23>(to_i32(n)));
+}
+
 }  // namespace
 }  // namespace cicada::kernels

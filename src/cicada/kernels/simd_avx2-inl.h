@@ -87,6 +87,18 @@ CICADA_INLINE void store_bf16(std::uint16_t* p, F32x16 a) {
   const __m256i halves = _mm256_packus_epi32(round_to_bf16(a.lo), round_to_bf16(a.hi));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(halves, 0xD8));
 }
+// Lane i gets lane i xor kDistance (1, 2, 4 or 8).
+template <int kDistance>
+CICADA_INLINE F32x16 swap_lanes(F32x16 a) {
+  if constexpr (kDistance == 8) {
+    return {a.hi, a.lo};
+  } else if constexpr (kDistance == 4) {
+    return {_mm256_permute2f128_ps(a.lo, a.lo, 1), _mm256_permute2f128_ps(a.hi, a.hi, 1)};
+  } else {
+    constexpr int kOrder = kDistance == 2 ? 0x4E : 0xB1;
+    return {_mm256_permute_ps(a.lo, kOrder), _mm256_permute_ps(a.hi, kOrder)};
+  }
+}
 CICADA_INLINE __m256 exp2_int8(__m256 n) {
   const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
   return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
@@ -147,6 +159,15 @@ CICADA_INLINE void store_i32(std::int32_t* p, I32x16 a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.lo);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), a.hi);
 }
+CICADA_INLINE void store_low_bytes(std::uint8_t* p, I32x16 a) {
+  alignas(64) std::int32_t lanes[16];
+  store_i32(lanes, a);
+  for (int i = 0; i < 16; ++i) p[i] = static_cast<std::uint8_t>(lanes[i]);
+}
+CICADA_INLINE I32x16 and_bits(I32x16 a, std::int32_t mask) {
+  const __m256i all = _mm256_set1_epi32(mask);
+  return {_mm256_and_si256(a.lo, all), _mm256_and_si256(a.hi, all)};
+}
 CICADA_INLINE void store_i8(std::int8_t* p, I32x16 a) {
   alignas(64) std::int32_t lanes[16];
   store_i32(lanes, a);
@@ -170,6 +191,9 @@ CICADA_INLINE I32x16 max(I32x16 a, I32x16 b) {
 // The same bits as integers.
 CICADA_INLINE I32x16 bits_of(F32x16 a) {
   return {_mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi)};
+}
+CICADA_INLINE F32x16 float_of(I32x16 bits) {
+  return {_mm256_castsi256_ps(bits.lo), _mm256_castsi256_ps(bits.hi)};
 }
 
 CICADA_INLINE U8x64 load_bytes(const std::uint8_t* p) {
@@ -237,6 +261,27 @@ CICADA_INLINE __m256i dot4_half(__m256i acc, __m256i w, __m256i x) {
   return _mm256_add_epi32(acc, _mm256_add_epi32(sum_low, _mm256_slli_epi32(sum_top, 7)));
 }
 #endif
+// Bytes that are the integers minus `value`.
+CICADA_INLINE U8x64 subtract_bytes(U8x64 a, char value) {
+  const __m256i all = _mm256_set1_epi8(value);
+  return {_mm256_sub_epi8(a.lo, all), _mm256_sub_epi8(a.hi, all)};
+}
+// As dot4_half, of unsigned operands of at most 127: nothing saturates.
+CICADA_INLINE __m256i dot4_small(__m256i acc, __m256i x, __m256i w) {
+#if defined(__AVXVNNI__)
+  return _mm256_dpbusd_avx_epi32(acc, x, w);
+#else
+  const __m256i pairs = _mm256_maddubs_epi16(x, w);
+  return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+#endif
+}
+// acc[i] + sum over j < 4 of x[j] (unsigned, at most 127) * w[4i + j] (signed). Exact.
+CICADA_INLINE I32x16 dot4_signed(I32x16 acc, U8x64 w, const std::uint8_t* x) {
+  std::int32_t word = 0;
+  __builtin_memcpy(&word, x, sizeof word);
+  const __m256i all = _mm256_set1_epi32(word);
+  return {dot4_small(acc.lo, all, w.lo), dot4_small(acc.hi, all, w.hi)};
+}
 CICADA_INLINE I32x16 dot4(I32x16 acc, U8x64 w, const std::int8_t* x) {
   std::int32_t word = 0;
   __builtin_memcpy(&word, x, sizeof word);

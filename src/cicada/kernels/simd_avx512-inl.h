@@ -67,6 +67,15 @@ CICADA_INLINE F32x16 exp2_int(F32x16 n) {
   const __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(n.v), _mm512_set1_epi32(127));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(biased, 23))};
 }
+// Lane i gets lane i xor kDistance (1, 2, 4 or 8).
+template <int kDistance>
+CICADA_INLINE F32x16 swap_lanes(F32x16 a) {
+  if constexpr (kDistance >= 4) {
+    return {_mm512_shuffle_f32x4(a.v, a.v, kDistance == 8 ? 0x4E : 0xB1)};
+  } else {
+    return {_mm512_permute_ps(a.v, kDistance == 2 ? 0x4E : 0xB1)};
+  }
+}
 // Lanes i with first + i in [low, high] keep a, the others take b.
 CICADA_INLINE F32x16 select_range(F32x16 a, F32x16 b, std::int64_t first, std::int64_t low,
                                   std::int64_t high) {
@@ -103,6 +112,13 @@ CICADA_INLINE F32x16 load_i8(const std::uint8_t* p) {
   return {_mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
 }
+// The low byte of each lane.
+CICADA_INLINE void store_low_bytes(std::uint8_t* p, I32x16 a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
+}
+CICADA_INLINE I32x16 and_bits(I32x16 a, std::int32_t mask) {
+  return {_mm512_and_si512(a.v, _mm512_set1_epi32(mask))};
+}
 // The low byte of each lane, saturated.
 CICADA_INLINE void store_i8(std::int8_t* p, I32x16 a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(a.v));
@@ -122,6 +138,7 @@ CICADA_INLINE std::int32_t reduce_max(I32x16 a) { return _mm512_reduce_max_epi32
 CICADA_INLINE I32x16 max(I32x16 a, I32x16 b) { return {_mm512_max_epi32(a.v, b.v)}; }
 // The same bits as integers.
 CICADA_INLINE I32x16 bits_of(F32x16 a) { return {_mm512_castps_si512(a.v)}; }
+CICADA_INLINE F32x16 float_of(I32x16 bits) { return {_mm512_castsi512_ps(bits.v)}; }
 
 CICADA_INLINE U8x64 load_bytes(const std::uint8_t* p) { return {_mm512_loadu_si512(p)}; }
 CICADA_INLINE void store_bytes(std::uint8_t* p, U8x64 a) { _mm512_storeu_si512(p, a.v); }
@@ -153,6 +170,16 @@ CICADA_INLINE U8x64 add_where(U8x64 a, const std::uint8_t* p, char value) {
 CICADA_INLINE U8x64 lookup(const std::uint8_t* table, U8x64 a) {
   const __m128i t = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
   return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), a.v)};
+}
+// Bytes that are the integers minus `value`.
+CICADA_INLINE U8x64 subtract_bytes(U8x64 a, char value) {
+  return {_mm512_sub_epi8(a.v, _mm512_set1_epi8(value))};
+}
+// acc[i] + sum over j < 4 of x[j] (unsigned, at most 127) * w[4i + j] (signed). Exact.
+CICADA_INLINE I32x16 dot4_signed(I32x16 acc, U8x64 w, const std::uint8_t* x) {
+  std::int32_t word = 0;
+  __builtin_memcpy(&word, x, sizeof word);
+  return {_mm512_dpbusd_epi32(acc.v, _mm512_set1_epi32(word), w.v)};
 }
 // acc[i] + sum over j < 4 of w[4i + j] (unsigned) * x[j] (signed). Exact.
 CICADA_INLINE I32x16 dot4(I32x16 acc, U8x64 w, const std::int8_t* x) {

@@ -93,6 +93,13 @@ CICADA_INLINE F32x16 load_bf16(const std::uint16_t* p) {
 CICADA_INLINE void store_bf16(std::uint16_t* p, F32x16 a) {
   for (int i = 0; i < 16; ++i) p[i] = tensor::f32_to_bf16(a.v[i]);
 }
+// Lane i gets lane i xor kDistance (1, 2, 4 or 8).
+template <int kDistance>
+CICADA_INLINE F32x16 swap_lanes(F32x16 a) {
+  F32x16 r;
+  for (int i = 0; i < 16; ++i) r.v[i] = a.v[i ^ kDistance];
+  return r;
+}
 CICADA_INLINE F32x16 exp2_int(F32x16 n) {
   F32x16 r;
   for (int i = 0; i < 16; ++i) {
@@ -163,6 +170,13 @@ CICADA_INLINE F32x16 load_i8(const std::uint8_t* p) {
   for (int i = 0; i < 16; ++i) r.v[i] = static_cast<float>(static_cast<std::int8_t>(p[i]));
   return r;
 }
+CICADA_INLINE void store_low_bytes(std::uint8_t* p, I32x16 a) {
+  for (int i = 0; i < 16; ++i) p[i] = static_cast<std::uint8_t>(a.v[i]);
+}
+CICADA_INLINE I32x16 and_bits(I32x16 a, std::int32_t mask) {
+  for (std::int32_t& lane : a.v) lane &= mask;
+  return a;
+}
 CICADA_INLINE void store_i8(std::int8_t* p, I32x16 a) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<std::int8_t>(a.v[i]);
 }
@@ -206,6 +220,11 @@ CICADA_INLINE I32x16 bits_of(F32x16 a) {
   __builtin_memcpy(r.v, a.v, sizeof r.v);
   return r;
 }
+CICADA_INLINE F32x16 float_of(I32x16 bits) {
+  F32x16 r;
+  __builtin_memcpy(r.v, bits.v, sizeof r.v);
+  return r;
+}
 
 CICADA_INLINE U8x64 load_bytes(const std::uint8_t* p) {
   U8x64 r;
@@ -230,6 +249,17 @@ CICADA_INLINE U8x64 add_where(U8x64 a, const std::uint8_t* p, char value) {
 }
 CICADA_INLINE U8x64 lookup(const std::uint8_t* table, U8x64 a) {
   return map(a, [table](int, int x) { return table[x & 15]; });
+}
+// Bytes that are the integers minus `value`.
+CICADA_INLINE U8x64 subtract_bytes(U8x64 a, char value) {
+  return map(a, [value](int, int x) { return x - value; });
+}
+// acc[i] + sum over j < 4 of x[j] (unsigned, at most 127) * w[4i + j] (signed). Exact.
+CICADA_INLINE I32x16 dot4_signed(I32x16 acc, U8x64 w, const std::uint8_t* x) {
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 4; ++j) acc.v[i] += static_cast<std::int8_t>(w.v[4 * i + j]) * x[j];
+  }
+  return acc;
 }
 CICADA_INLINE I32x16 dot4(I32x16 acc, U8x64 w, const std::int8_t* x) {
   for (int i = 0; i < 16; ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 
 #include "cicada/base/check.h"
 #include "cicada/kernels/matmul/layout.h"
@@ -29,9 +30,10 @@ Range intersect(Range range, std::size_t begin, std::size_t count) {
 Result<std::unique_ptr<Executor>> Executor::create(const Model& model, platform::ThreadPool& pool,
                                                    const WorkspaceLimits& limits) {
   CICADA_ASSIGN(Workspace workspace,
-                Workspace::create(
-                    model.config(), model.weights().rope_factors(), limits,
-                    {.num_workers = pool.size(), .has_tiles = platform::has_tiles(model.level())}));
+                Workspace::create(model.config(), model.weights().rope_factors(), limits,
+                                  {.num_workers = pool.size(),
+                                   .has_tiles = platform::has_tiles(model.level()),
+                                   .has_key_bias = model.caches_any_key_without_bias()}));
   return std::unique_ptr<Executor>(new Executor(model, pool, std::move(workspace)));
 }
 
@@ -401,6 +403,10 @@ void Executor::rotate_and_store(const Step& step, const Region& region, std::siz
   const std::size_t heads = config_.num_heads;
   const std::size_t kv_heads = config_.num_kv_heads;
   const std::size_t units = heads + 2 * kv_heads;
+  const KvFormat& kv = model_->kv_format();
+  // Weights are powers of two (kernels/attention).
+  const float query_scale = config_.query_scale * std::numbers::log2e_v<float>;
+  const bool has_key_bias = caches_keys_without_bias(config_, kv, step.layer);
   const RopeSet& angles = workspace_.rope_sets[workspace_.layer_rope_set[step.layer]];
   const Range range = partition(region.rows.size() * units, worker, pool_->size());
   for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -414,7 +420,13 @@ void Executor::rotate_and_store(const Step& step, const Region& region, std::siz
         row_kernels_.rms_norm(q, w.q_norm.data(), config_.norm_epsilon, config_.head_dim, q);
       }
       row_kernels_.rope(cosines, sines, half, q);
-      row_kernels_.scale(config_.query_scale, config_.head_dim, q);
+      row_kernels_.scale(query_scale, config_.head_dim, q);
+      if (has_key_bias) {
+        const std::size_t kv_head = unit / config_.group_size();
+        row_kernels_.key_bias(q, w.k_bias.data() + kv_head * config_.head_dim, half,
+                              config_.head_dim, key_bias_query(row, unit));
+      }
+      if (kv.rotates_keys(step.layer)) row_kernels_.hadamard(config_.head_dim, q);
       continue;
     }
     const auto position = static_cast<std::size_t>(region.rows[row].position);
@@ -429,9 +441,11 @@ void Executor::rotate_and_store(const Step& step, const Region& region, std::siz
         row_kernels_.rms_norm(k, w.k_norm.data(), config_.norm_epsilon, config_.head_dim, k);
       }
       row_kernels_.rope(cosines, sines, half, k);
+      if (kv.rotates_keys(step.layer)) row_kernels_.hadamard(config_.head_dim, k);
       attention_.store_key(cache.key_type, k, config_.head_dim, slot, slab);
     } else {
-      const float* v = workspace_.v + (row * kv_heads + kv_head) * config_.value_dim;
+      float* v = workspace_.v + (row * kv_heads + kv_head) * config_.value_dim;
+      if (kv.rotates_values(step.layer)) row_kernels_.hadamard(config_.value_dim, v);
       attention_.store_value(cache.value_type, v, config_.value_dim, slot,
                              slab + cache.key_bytes());
     }

@@ -75,6 +75,21 @@ class Executor {
     std::int64_t first_position = 0;
   };
 
+  // How a span with one row is cut: KV heads by splits by parts of a group.
+  struct SplitUnits {
+    std::size_t first = 0;  // split
+    std::size_t splits = 0;
+    std::size_t parts = 1;
+    std::size_t count = 0;
+  };
+  struct SplitUnit {
+    const Span* span = nullptr;
+    std::uint32_t kv_head = 0;
+    std::size_t split = 0;
+    std::size_t part = 0;
+    std::size_t parts = 1;
+  };
+
   // Rows that a step treats alike: all, or those of one role.
   struct Section {
     std::size_t first = 0;
@@ -121,12 +136,21 @@ class Executor {
   void attend(const Step& step, std::size_t worker);
   void attend_block(const Step& step, const Span& span, std::uint32_t kv_head, std::size_t block,
                     std::size_t worker);
-  void attend_split(const Step& step, const Span& span, std::uint32_t kv_head, std::size_t split,
-                    std::size_t part, std::size_t parts, std::size_t worker);
+  void attend_blocks(const Step& step, std::size_t worker);
+  void attend_splits(const Step& step, std::size_t worker);
+  SplitUnits split_units(const Step& step, const Span& span) const;
+  SplitUnit split_unit(const Step& step, std::size_t index) const;
+  kernels::AttentionCall split_call(const Step& step, const SplitUnit& unit, std::size_t worker);
   void fold_splits(const Step& step, std::size_t row, std::size_t worker);
   void add_normed(const Step& step, const Region& region, std::size_t worker);
 
   kernels::AttentionRow query(const Step& step, std::size_t row, std::uint32_t head) const;
+  float* key_bias_query(std::size_t row, std::size_t head) const {
+    return workspace_.key_bias + (row * config_.num_heads + head) * workspace_.key_bias_width();
+  }
+  kernels::KeyBias key_bias(const Step& step) const;
+  // Turns a head's output back, where values are cached rotated.
+  void turn_back(const Step& step, float* out) const;
   kernels::CachedHead cached(const Step& step, const Span& span, std::uint32_t kv_head) const;
   kernels::Activations activations(const Product& product, const Section& section, bool is_own,
                                    std::size_t worker) const;

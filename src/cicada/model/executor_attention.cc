@@ -44,7 +44,21 @@ kernels::AttentionRow Executor::query(const Step& step, std::size_t row, std::ui
           .position = position,
           .first_key = first_key(config_.layers[step.layer], position),
           .bias = {.reversed = model_->reversed_bias(step.layer, head),
-                   .limit = config_.rel_pos_max_distance}};
+                   .limit = config_.rel_pos_max_distance},
+          .key_bias = workspace_.key_bias == nullptr ? nullptr : key_bias_query(row, head)};
+}
+
+kernels::KeyBias Executor::key_bias(const Step& step) const {
+  if (!caches_keys_without_bias(config_, model_->kv_format(), step.layer)) return {};
+  const RopeSet& angles = workspace_.rope_sets[workspace_.layer_rope_set[step.layer]];
+  return {.tile_angles = angles.tile_angles,
+          .place_angles = angles.place_angles,
+          .half = workspace_.padded_rope_pairs()};
+}
+
+void Executor::turn_back(const Step& step, float* out) const {
+  if (!model_->kv_format().rotates_values(step.layer)) return;
+  row_kernels_.hadamard(config_.value_dim, out);
 }
 
 kernels::CachedHead Executor::cached(const Step& step, const Span& span,
@@ -55,43 +69,80 @@ kernels::CachedHead Executor::cached(const Step& step, const Span& span,
 }
 
 void Executor::attend(const Step& step, std::size_t worker) {
-  const LayerConfig& layer = config_.layers[step.layer];
-  // Units are handed out as workers ask for them.
   work_.open(worker);
+  attend_blocks(step, worker);
+  attend_splits(step, worker);
+}
+
+// Sequences with many rows: blocks of tokens by KV head, handed out as workers ask for them.
+void Executor::attend_blocks(const Step& step, std::size_t worker) {
   std::size_t unit = 0;
   std::size_t mine = work_.ticket(worker);
-  const auto is_mine = [&] {
-    if (unit++ != mine) return false;
-    mine = work_.ticket(worker);
-    return true;
-  };
   for (const Span& span : spans_) {
-    if (span.num_rows > 1) {
-      const std::size_t blocks =
-          (span.num_rows + Workspace::kQueryTokens - 1) / Workspace::kQueryTokens;
-      // Later blocks see more keys: dealt from the back, so that workers end together.
-      for (std::size_t block = blocks; block > 0; --block) {
-        const std::size_t begin = (block - 1) * Workspace::kQueryTokens;
-        if (step.wanted_rows && !any_wanted(span, begin, Workspace::kQueryTokens)) continue;
-        for (std::uint32_t head = 0; head < config_.num_kv_heads; ++head) {
-          if (is_mine()) attend_block(step, span, head, block - 1, worker);
-        }
-      }
-      continue;
-    }
-    if (step.wanted_rows && !any_wanted(span, 0, 1)) continue;
-    const auto first = static_cast<std::size_t>(first_key(layer, span.first_position) / kSplit);
-    const auto last = static_cast<std::size_t>(span.first_position / kSplit);
-    const std::size_t units = spans_.size() * config_.num_kv_heads * (last - first + 1);
-    const std::size_t parts = parts_of_group(units, config_.group_size(), pool_->size());
-    for (std::uint32_t head = 0; head < config_.num_kv_heads; ++head) {
-      for (std::size_t split = first; split <= last; ++split) {
-        for (std::size_t part = 0; part < parts; ++part) {
-          if (is_mine()) attend_split(step, span, head, split, part, parts, worker);
-        }
+    if (span.num_rows == 1) continue;
+    const std::size_t blocks =
+        (span.num_rows + Workspace::kQueryTokens - 1) / Workspace::kQueryTokens;
+    // Later blocks see more keys: dealt from the back, so that workers end together.
+    for (std::size_t block = blocks; block > 0; --block) {
+      const std::size_t begin = (block - 1) * Workspace::kQueryTokens;
+      if (step.wanted_rows && !any_wanted(span, begin, Workspace::kQueryTokens)) continue;
+      for (std::uint32_t head = 0; head < config_.num_kv_heads; ++head) {
+        if (unit++ != mine) continue;
+        attend_block(step, span, head, block - 1, worker);
+        mine = work_.ticket(worker);
       }
     }
   }
+}
+
+// The splits of a sequence with one row that it reads.
+Executor::SplitUnits Executor::split_units(const Step& step, const Span& span) const {
+  SplitUnits units;
+  if (span.num_rows > 1 || (step.wanted_rows && !any_wanted(span, 0, 1))) return units;
+  const LayerConfig& layer = config_.layers[step.layer];
+  units.first = static_cast<std::size_t>(first_key(layer, span.first_position) / kSplit);
+  units.splits = static_cast<std::size_t>(span.first_position / kSplit) + 1 - units.first;
+  units.parts = parts_of_group(spans_.size() * config_.num_kv_heads * units.splits,
+                               config_.group_size(), pool_->size());
+  units.count = config_.num_kv_heads * units.splits * units.parts;
+  return units;
+}
+
+// Sequences with one row: key ranges by KV head, each worker its own run of them, so that what it
+// reads next is known.
+void Executor::attend_splits(const Step& step, std::size_t worker) {
+  std::size_t total = 0;
+  for (const Span& span : spans_) total += split_units(step, span).count;
+  while (true) {
+    const platform::Range range = work_.take(worker, total, 1);
+    if (range.begin == range.end) return;
+    const SplitUnit unit = split_unit(step, range.begin);
+    kernels::AttentionCall call = split_call(step, unit, worker);
+    if (range.begin + 1 < total) {
+      const SplitUnit next = split_unit(step, range.begin + 1);
+      call.next = cached(step, *next.span, next.kv_head);
+      call.next_begin = static_cast<std::int64_t>(next.split) * kSplit;
+      call.next_end = std::min(call.next_begin + kSplit, next.span->first_position + 1);
+    }
+    attention_.attend(call);
+  }
+}
+
+Executor::SplitUnit Executor::split_unit(const Step& step, std::size_t index) const {
+  for (const Span& span : spans_) {
+    const SplitUnits units = split_units(step, span);
+    if (index >= units.count) {
+      index -= units.count;
+      continue;
+    }
+    const std::size_t split = index / units.parts;
+    return {.span = &span,
+            .kv_head = static_cast<std::uint32_t>(split / units.splits),
+            .split = units.first + split % units.splits,
+            .part = index % units.parts,
+            .parts = units.parts};
+  }
+  return {};
 }
 
 bool Executor::any_wanted(const Span& span, std::size_t begin, std::size_t count) const {
@@ -123,6 +174,7 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
     scratch.total_stats[2 * i + 1] = 0.0F;
   }
   kernels::AttentionCall call{.cache = cached(step, span, kv_head),
+                              .key_bias = key_bias(step),
                               .rows = scratch.queries.data(),
                               .num_rows = count,
                               .scratch = scratch.attention};
@@ -142,33 +194,36 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t r = span.first_row + begin + i / group;
     const std::size_t head = std::size_t{kv_head} * group + i % group;
+    float* out = workspace_.attn + r * width + head * config_.value_dim;
     attention_.finish(scratch.total_out + i * padded, scratch.total_stats + 2 * i,
-                      config_.value_dim, workspace_.attn + r * width + head * config_.value_dim);
+                      config_.value_dim, out);
+    turn_back(step, out);
   }
 }
 
-void Executor::attend_split(const Step& step, const Span& span, std::uint32_t kv_head,
-                            std::size_t split, std::size_t part, std::size_t parts,
-                            std::size_t worker) {
+kernels::AttentionCall Executor::split_call(const Step& step, const SplitUnit& unit,
+                                            std::size_t worker) {
   const WorkerScratch& scratch = workspace_.workers[worker];
+  const Span& span = *unit.span;
   const std::size_t group = config_.group_size();
-  const platform::Range heads = platform::partition(group, part, parts);
+  const platform::Range heads = platform::partition(group, unit.part, unit.parts);
   const std::size_t span_idx = row_span_[span.first_row];
   std::size_t count = 0;
   for (std::size_t g = heads.begin; g < heads.end; ++g, ++count) {
-    const std::size_t head = kv_head * group + g;
+    const std::size_t head = unit.kv_head * group + g;
     AttentionRow& row = scratch.queries[count];
     row = query(step, span.first_row, static_cast<std::uint32_t>(head));
-    row.out = workspace_.split_out(span_idx, head, split);
-    row.stats = workspace_.split_stats(span_idx, head, split);
+    row.out = workspace_.split_out(span_idx, head, unit.split);
+    row.stats = workspace_.split_stats(span_idx, head, unit.split);
   }
-  const auto key_begin = static_cast<std::int64_t>(split) * kSplit;
-  attention_.attend({.cache = cached(step, span, kv_head),
-                     .key_begin = key_begin,
-                     .key_end = std::min(key_begin + kSplit, span.first_position + 1),
-                     .rows = scratch.queries.data(),
-                     .num_rows = count,
-                     .scratch = scratch.attention});
+  const auto key_begin = static_cast<std::int64_t>(unit.split) * kSplit;
+  return {.cache = cached(step, span, unit.kv_head),
+          .key_bias = key_bias(step),
+          .key_begin = key_begin,
+          .key_end = std::min(key_begin + kSplit, span.first_position + 1),
+          .rows = scratch.queries.data(),
+          .num_rows = count,
+          .scratch = scratch.attention};
 }
 
 void Executor::fold_splits(const Step& step, std::size_t row, std::size_t worker) {
@@ -186,8 +241,9 @@ void Executor::fold_splits(const Step& step, std::size_t row, std::size_t worker
                        workspace_.split_stats(span_idx, head, split), config_.value_dim,
                        scratch.total_out, stats);
     }
-    attention_.finish(scratch.total_out, stats, config_.value_dim,
-                      scratch.row + head * config_.value_dim);
+    float* out = scratch.row + head * config_.value_dim;
+    attention_.finish(scratch.total_out, stats, config_.value_dim, out);
+    turn_back(step, out);
   }
 }
 

@@ -2,13 +2,16 @@
 
 #include <fmt/ranges.h>
 
+#include <numbers>
+
+#include "cicada/base/check.h"
 #include "cicada/kernels/attention/attention.h"
 
 namespace cicada::model {
 namespace {
 
 // Version of docs/numerics.md; raised when any bit may change.
-constexpr int kNumericsVersion = 1;
+constexpr int kNumericsVersion = 2;
 
 // Copies of the first entry before, and readable elements after, a reversed bias (attention.h).
 constexpr std::size_t kBiasPadding = 16;
@@ -42,18 +45,37 @@ Result<std::unique_ptr<Model>> Model::load(const formats::ModelFile& file,
   if (options.keep_panels && platform::has_tiles(options.level)) {
     CICADA_TRY(model->weights_.keep_panels(kernels::matmul_kernels(options.level), pool));
   }
-  model->plan_ =
-      make_plan(model->config_, model->weights_, model->elide_, platform::has_tiles(model->level_));
+  model->remake_plan();
   model->make_bias_tables();
   return model;
 }
 
+void Model::use_kv(KvFormat format) {
+  CICADA_CHECK(format.layers.empty() || format.layers.size() == config_.num_layers,
+               "a KV format has the model's layers");
+  kv_format_ = std::move(format);
+  remake_plan();
+}
+
+bool Model::caches_any_key_without_bias() const {
+  for (std::uint32_t layer = 0; layer < config_.num_layers; ++layer) {
+    if (caches_keys_without_bias(config_, kv_format_, layer)) return true;
+  }
+  return false;
+}
+
+void Model::remake_plan() {
+  plan_ = make_plan(config_, weights_, kv_format_,
+                    {.elide = elide_, .has_tiles = platform::has_tiles(level_)});
+}
+
 kv::KvLayout Model::kv_layout(std::size_t page_tokens) const {
-  return {{.num_kv_heads = config_.num_kv_heads,
-           .head_dim = config_.head_dim,
-           .value_dim = config_.value_dim,
-           .layers = std::vector<kv::LayerFormat>(config_.num_layers)},
-          page_tokens};
+  kv::KvShape shape{.num_kv_heads = config_.num_kv_heads,
+                    .head_dim = config_.head_dim,
+                    .value_dim = config_.value_dim,
+                    .layers = kv_format_.layers};
+  shape.layers.resize(config_.num_layers);
+  return {std::move(shape), page_tokens};
 }
 
 void Model::make_bias_tables() {
@@ -69,7 +91,8 @@ void Model::make_bias_tables() {
       const float* row = w.rel_pos.data() + std::size_t{head} * config_.rel_pos_dim;
       float* reversed = table.data() + head * bias_stride(limit) + kBiasPadding;
       for (std::uint32_t d = 0; d <= limit; ++d) {
-        reversed[limit - d] = row[rel_pos_bucket(d, config_.rel_pos_dim, limit)];
+        reversed[limit - d] =
+            row[rel_pos_bucket(d, config_.rel_pos_dim, limit)] * std::numbers::log2e_v<float>;
       }
       std::fill(reversed - kBiasPadding, reversed, reversed[0]);
     }
@@ -83,10 +106,10 @@ const float* Model::reversed_bias(std::uint32_t layer, std::uint32_t head) const
 }
 
 std::string Model::numerics_id() const {
-  std::string text =
-      fmt::format("numerics {}; level {}; kv f16; key tile {}; split {}; elided {}",
-                  kNumericsVersion, platform::name(platform::numerics_of(level_)),
-                  kernels::kKeyTile, kernels::kSplitKeys, fmt::join(plan_.elided, ","));
+  std::string text = fmt::format("numerics {}; level {}; kv {}; key tile {}; split {}; elided {}",
+                                 kNumericsVersion, platform::name(platform::numerics_of(level_)),
+                                 kv_format_name(kv_format_), kernels::kKeyTile, kernels::kSplitKeys,
+                                 fmt::join(plan_.elided, ","));
   for (const Step& step : plan_.steps) {
     for (const Product& product : step.products) {
       text += fmt::format(";{}={}/{}", product.tensor, tensor::name(product.w.dtype),

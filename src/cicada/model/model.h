@@ -10,6 +10,7 @@
 #include "cicada/formats/model_file.h"
 #include "cicada/kv/page_pool.h"
 #include "cicada/model/config.h"
+#include "cicada/model/kv_format.h"
 #include "cicada/model/plan.h"
 #include "cicada/model/weights.h"
 #include "cicada/platform/cpu.h"
@@ -35,6 +36,12 @@ class Model {
   const Plan& plan() const { return plan_; }
   platform::IsaLevel level() const { return level_; }
 
+  // Caches keys and values in another format than f16 from now on, and makes the plan for it. Call
+  // it before executors and caches are made. `format` has all the model's layers, or none.
+  void use_kv(KvFormat format);
+  bool caches_any_key_without_bias() const;
+  const KvFormat& kv_format() const { return kv_format_; }
+
   // Of the cache that sequences of this model need, in pages of 16, 32 or 64 tokens.
   kv::KvLayout kv_layout(std::size_t page_tokens = kv::kPageTokens) const;
 
@@ -47,10 +54,12 @@ class Model {
 
  private:
   Model() = default;
+  void remake_plan();
   void make_bias_tables();
 
   Config config_;
   Weights weights_;
+  KvFormat kv_format_;
   Plan plan_;
   platform::IsaLevel level_ = platform::IsaLevel::kScalar;
   bool elide_ = true;

@@ -33,8 +33,13 @@ InputFormat input_format(Site site, tensor::DType weights) {
 
 class Planner {
  public:
-  Planner(const Config& config, const Weights& weights, bool elide, bool has_tiles)
-      : config_(config), weights_(weights), elide_(elide), has_tiles_(has_tiles) {}
+  Planner(const Config& config, const Weights& weights, const KvFormat& kv,
+          const PlanOptions& options)
+      : config_(config),
+        weights_(weights),
+        kv_(kv),
+        elide_(options.elide),
+        has_tiles_(options.has_tiles) {}
 
   Plan make() {
     add({.kind = StepKind::kEmbed, .name = "token_embd", .barrier_after = true});
@@ -123,10 +128,13 @@ class Planner {
     Step norm = step(StepKind::kPrepareNorm, i, "attn_norm");
     norm.gain = w.attn_norm;
     Step qkv = step(StepKind::kProduct, i, "attn_qkv");
+    // What the cache holds without its bias never gets it.
+    const float* k_bias =
+        caches_keys_without_bias(config_, kv_, i) ? nullptr : data_or_none(w.k_bias);
     qkv.products = {{tensor("attn_q.weight"), w.q, data_or_none(w.q_bias),
                      input_format(Site::kQkv, w.q.dtype), BufferId::kQ, Epilogue::kStore},
-                    {tensor("attn_k.weight"), w.k, data_or_none(w.k_bias),
-                     input_format(Site::kQkv, w.k.dtype), BufferId::kK, Epilogue::kStore},
+                    {tensor("attn_k.weight"), w.k, k_bias, input_format(Site::kQkv, w.k.dtype),
+                     BufferId::kK, Epilogue::kStore},
                     {tensor("attn_v.weight"), w.v, data_or_none(w.v_bias),
                      input_format(Site::kQkv, w.v.dtype), BufferId::kV, Epilogue::kStore}};
     qkv.barrier_after = true;
@@ -203,6 +211,7 @@ class Planner {
 
   const Config& config_;
   const Weights& weights_;
+  const KvFormat& kv_;
   const bool elide_;
   const bool has_tiles_;
   bool keeps_wanted_ = false;
@@ -257,8 +266,9 @@ std::uint64_t Step::weight_bytes() const {
   return sum;
 }
 
-Plan make_plan(const Config& config, const Weights& weights, bool elide, bool has_tiles) {
-  return Planner(config, weights, elide, has_tiles).make();
+Plan make_plan(const Config& config, const Weights& weights, const KvFormat& kv,
+               const PlanOptions& options) {
+  return Planner(config, weights, kv, options).make();
 }
 
 }  // namespace cicada::model

@@ -18,6 +18,7 @@
 
 #include "cicada/kernels/matmul/matmul.h"
 #include "cicada/model/config.h"
+#include "cicada/model/kv_format.h"
 #include "cicada/model/weights.h"
 
 namespace cicada::model {
@@ -90,8 +91,12 @@ struct Plan {
   std::vector<std::string> notices;  // sentences for the log
 };
 
-// `elide`: leave parts out that are exactly zero. `has_tiles`: products of the prefill role take
-// BF16 where the weights allow it.
-Plan make_plan(const Config& config, const Weights& weights, bool elide, bool has_tiles);
+struct PlanOptions {
+  bool elide = true;       // leave parts out that are exactly zero
+  bool has_tiles = false;  // products of the prefill role take BF16 where the weights allow it
+};
+
+Plan make_plan(const Config& config, const Weights& weights, const KvFormat& kv,
+               const PlanOptions& options);
 
 }  // namespace cicada::model

@@ -30,6 +30,7 @@ Result<Workspace> Workspace::create(const Config& config, std::span<const float>
   w.num_heads_ = config.num_heads;
   w.max_splits_ = limits.max_context / kernels::kSplitKeys + 1;
   w.padded_value_dim_ = (std::size_t{config.value_dim} + 15) / 16 * 16;
+  w.padded_rope_pairs_ = (config.rope_dim / 2 + 15) / 16 * 16;
   w.add_rope_sets(config, rope_factors);
   w.queries_.resize(needs.num_workers);
   for (auto& list : w.queries_) list.resize(kQueryTokens * config.group_size());
@@ -39,6 +40,9 @@ Result<Workspace> Workspace::create(const Config& config, std::span<const float>
   w.memory_ = std::move(*memory);
   w.used_bytes_ = 0;
   w.lay_out(config);
+  if (needs.has_key_bias) {
+    for (const RopeSet& set : w.rope_sets) w.fill_angles(set);
+  }
   return w;
 }
 
@@ -63,6 +67,24 @@ void Workspace::add_rope_sets(const Config& config, std::span<const float> rope_
   }
 }
 
+// Pairs beyond the model's stay zero: their cosines and sines are times zero.
+void Workspace::fill_angles(const RopeSet& set) const {
+  const std::size_t pairs = padded_rope_pairs_;
+  for (std::size_t i = 0; i < set.inverse_frequency.size(); ++i) {
+    for (std::size_t place = 0; place < kernels::kKeyTile; ++place) {
+      const double angle = static_cast<double>(place) * set.inverse_frequency[i];
+      set.place_angles[i * kernels::kKeyTile + place] = static_cast<float>(std::cos(angle));
+      set.place_angles[(pairs + i) * kernels::kKeyTile + place] =
+          static_cast<float>(std::sin(angle));
+    }
+    for (std::size_t tile = 0; tile <= limits_.max_context / kernels::kKeyTile; ++tile) {
+      const double angle = static_cast<double>(tile * kernels::kKeyTile) * set.inverse_frequency[i];
+      set.tile_angles[tile * 2 * pairs + i] = static_cast<float>(std::cos(angle));
+      set.tile_angles[(tile * 2 + 1) * pairs + i] = static_cast<float>(std::sin(angle));
+    }
+  }
+}
+
 void Workspace::lay_out(const Config& config) {
   const std::size_t rows = limits_.max_rows;
   const std::size_t attn_width = std::size_t{config.num_heads} * config.value_dim;
@@ -76,10 +98,15 @@ void Workspace::lay_out(const Config& config) {
   attn = take<float>(rows * attn_width);
   y = take<float>(rows * config.hidden);
   h = take<float>(rows * config.ffn);
+  if (needs_.has_key_bias) key_bias = take<float>(rows * config.num_heads * key_bias_width());
   input = take_input(rows, widest);
   for (RopeSet& set : rope_sets) {
     set.cosines = take<float>(rows * config.rope_dim / 2);
     set.sines = take<float>(rows * config.rope_dim / 2);
+    if (!needs_.has_key_bias) continue;
+    const std::size_t tiles = limits_.max_context / kernels::kKeyTile + 1;
+    set.tile_angles = take<float>(tiles * 2 * padded_rope_pairs_);
+    set.place_angles = take<float>(2 * padded_rope_pairs_ * kernels::kKeyTile);
   }
   const std::size_t splits = limits_.max_sequences * config.num_heads * max_splits_;
   split_out_ = take<float>(splits * padded_value_dim_);

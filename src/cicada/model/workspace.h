@@ -26,7 +26,8 @@ struct WorkspaceLimits {
 // What the workspace of a model must hold besides.
 struct WorkspaceNeeds {
   std::size_t num_workers = 1;
-  bool has_tiles = false;  // inputs in BF16, and scratch of their products
+  bool has_tiles = false;     // inputs in BF16, and scratch of their products
+  bool has_key_bias = false;  // keys cached without their bias
 };
 
 // Room for the forms of a prepared input.
@@ -58,6 +59,9 @@ struct RopeSet {
   std::vector<double> inverse_frequency;  // [rope_dim / 2]
   float* cosines = nullptr;               // [max_rows, rope_dim / 2]
   float* sines = nullptr;
+  // For keys cached without their bias (kernels/attention/attention.h), pairs filled up to 16.
+  float* tile_angles = nullptr;   // [tiles of the context][2][pairs]
+  float* place_angles = nullptr;  // [2 * pairs][64]
 };
 
 // Attention state of one worker.
@@ -88,6 +92,8 @@ class Workspace {
   std::size_t size_bytes() const { return memory_.size_bytes(); }
   std::size_t max_splits() const { return max_splits_; }
   std::size_t padded_value_dim() const { return padded_value_dim_; }
+  std::size_t padded_rope_pairs() const { return padded_rope_pairs_; }
+  std::size_t key_bias_width() const { return 2 * padded_rope_pairs_ + 16; }
 
   // Partial results of single-row attention: (row, head, split).
   float* split_out(std::size_t row, std::size_t head, std::size_t split) const {
@@ -104,6 +110,7 @@ class Workspace {
   float* attn = nullptr;
   float* y = nullptr;
   float* h = nullptr;
+  float* key_bias = nullptr;  // [rows, heads, key_bias_width]: with has_key_bias
   PreparedInput input;
   std::vector<RopeSet> rope_sets;
   std::vector<std::uint32_t> layer_rope_set;
@@ -111,6 +118,7 @@ class Workspace {
 
  private:
   void lay_out(const Config& config);
+  void fill_angles(const RopeSet& set) const;
   void add_rope_sets(const Config& config, std::span<const float> rope_factors);
   // Takes `count` T from the buffer; in the measuring pass only the size grows.
   template <typename T>
@@ -124,6 +132,7 @@ class Workspace {
   std::size_t num_heads_ = 0;
   std::size_t max_splits_ = 0;
   std::size_t padded_value_dim_ = 0;
+  std::size_t padded_rope_pairs_ = 0;
   float* split_out_ = nullptr;
   float* split_stats_ = nullptr;
   std::vector<std::vector<kernels::AttentionRow>> queries_;

@@ -4,12 +4,13 @@
 // The cache is read in tiles of 64 keys at absolute positions that are multiples of 64, whatever
 // the page size (cache.h).
 //
-// Numbers, for each query row alone (q is scaled already). Score: f16 keys, one fma chain over
+// Numbers, for each query row alone (q is scaled already,
+//          by log2 e too: weights are powers of two). Score: f16 keys, one fma chain over
 //          head_dim ascending; packed keys, the query as integers of 15 bits with one scale, exact
 //          sums over groups of 32, one fma a group ascending, times the query's scale; then the
 //          static bias of the keys, one fma chain over the angles, and the bias of the distance.
 //          Keys that the row does not see contribute exactly 0. Per tile: m' = max(m, scores),
-//          l = l * e^(m - m') + sum of e^(s - m'), o likewise; f16 values, one fma a key ascending;
+//          l = l * 2^(m - m') + sum of 2^(s - m'), o likewise; f16 values, one fma a key ascending;
 //          packed values, the weights times the values' scales as integers of 15 bits with one
 //          scale a group, exact sums over the tile, one fma. A range is at most kSplitKeys long and
 //          starts at a multiple of it; ranges are merged in ascending order (merge()). The bits of
@@ -31,9 +32,9 @@ inline constexpr std::size_t kSplitKeys = 512;
 inline constexpr std::size_t kMostHeadDim = 1024;
 inline constexpr std::size_t kMostRopePairs = kMostHeadDim / 2;
 
-// A bias added to scores by distance d = position - key: `reversed[limit - d]` for d < limit and
-// `reversed[0]` beyond. 16 further copies of reversed[0] stand before it and 16 readable elements
-// after reversed[limit].
+// A bias, times log2 e, added to scores by distance d = position - key: `reversed[limit - d]` for d
+// < limit and `reversed[0]` beyond. 16 further copies of reversed[0] stand before it and 16
+// readable elements after reversed[limit].
 struct DistanceBias {
   const float* reversed = nullptr;  // none: no bias
   std::int64_t limit = 0;
@@ -50,7 +51,7 @@ struct KeyBias {
 
 // One query row and where its partial result goes.
 struct AttentionRow {
-  const float* q = nullptr;    // [head_dim], scaled
+  const float* q = nullptr;    // [head_dim], scaled, by log2 e too
   std::int64_t position = 0;   // sees keys up to this one
   std::int64_t first_key = 0;  // and from this one
   std::int64_t sinks = 0;      // and the first ones, this many of them
@@ -69,17 +70,23 @@ struct AttentionCall {
   KeyBias key_bias;
   std::int64_t key_begin = 0;  // keys [key_begin, key_end) lie in one split
   std::int64_t key_end = 0;
+  // Keys [next_begin, next_end) that this thread will probably read next, to ask for in time.
+  CachedHead next;
+  std::int64_t next_begin = 0;
+  std::int64_t next_end = 0;
   const AttentionRow* rows = nullptr;  // positions ascend
   std::size_t num_rows = 0;
   float* scratch = nullptr;  // [attention_scratch_floats], aligned to 64 bytes
 };
 
-// Floats of scratch that a call with `num_rows` rows needs: a tile as float, or as bytes, and the
-// packed queries.
+// Floats of scratch that a call with `num_rows` rows needs: a tile as float, or as bytes, the
+// scales of its values, and the packed queries.
 constexpr std::size_t attention_scratch_floats(std::size_t head_dim, std::size_t value_dim,
                                                std::size_t num_rows) {
-  const std::size_t query = 16 + cache_scale_groups(head_dim) + 2 * cache_key_rows(head_dim);
-  return kKeyTile * ((head_dim + 31) / 32 * 32 + (value_dim + 31) / 32 * 32) +
+  const std::size_t query = 1 + cache_scale_groups(head_dim) + 2 * cache_key_rows(head_dim);
+  const std::size_t key_groups = cache_scale_groups(head_dim);
+  const std::size_t value_groups = cache_scale_groups(value_dim);
+  return kKeyTile * kScaleGroup * (key_groups + value_groups) + value_groups * (kKeyTile + 16) +
          num_rows * ((query + 15) / 16 * 16);
 }
 

@@ -150,7 +150,7 @@ std::vector<double> reference(const Cache& cache, std::span<const float> q, cons
   double sum = 0.0;
   std::vector<double> y(vd, 0.0);
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const double weight = std::exp(scores[i] - top);
+    const double weight = std::exp2(scores[i] - top);
     sum += weight;
     for (std::size_t d = 0; d < vd; ++d) {
       const double value = static_cast<double>(
@@ -230,7 +230,7 @@ TEST_P(Attention, EqualsSoftmaxInDouble) {
       const auto expected = reference(cache, std::span(q).subspan(i * s.head_dim, s.head_dim),
                                       queries[i], bias_, largest, score_size);
       // A score is off by at most (head_dim + 2) eps of its terms' sizes, which moves a weight by
-      // that share, both in the sum and in the mean (hence twice); e^x by 2 units, and each of the
+      // that share, both in the sum and in the mean (hence twice); 2^x by 2 units, and each of the
       // keys adds one rounding to sum and mean.
       const double keys = static_cast<double>(queries[i].position - queries[i].first_key + 1);
       const double bound =

@@ -3,7 +3,8 @@
 
 #include "cicada/kernels/attention/attention.h"
 #include "cicada/kernels/attention/float_tile-inl.h"
-#include "cicada/kernels/attention/packed_tile-inl.h"
+#include "cicada/kernels/attention/packed_scores-inl.h"
+#include "cicada/kernels/attention/packed_values-inl.h"
 #include "cicada/kernels/attention/store-inl.h"
 #include "cicada/kernels/attention/weigh-inl.h"
 #include "cicada/kernels/simd-inl.h"
@@ -18,14 +19,14 @@ inline constexpr std::size_t kDirectRows = 2 * kRowBlock;
 struct Reader {
   const AttentionCall& call;
   TileReader tiles;
-  std::size_t width;       // of outputs
-  std::size_t key_planes;  // bytes of a slab's before its scales
-  std::size_t value_planes;
-  bool keys_direct;
-  bool values_direct;
-  float* wide_keys;  // a tile's as float, or as bytes
+  std::size_t width;         // of outputs
+  std::size_t key_planes;    // bytes of a slab's packed keys before its scales
+  std::size_t value_planes;  // and of its values
+  bool prefetches;           // the next tile, while the cache is read as it is
+  float* wide_keys;          // a tile's as float, or as bytes; null: read as they are
   float* wide_values;
-  float* queries;  // packed ones, query_floats each
+  float* value_scales;  // of packed values: share_scales()
+  float* queries;       // packed ones, query_floats each
   std::size_t query_floats;
 
   CICADA_INLINE PackedQuery query(std::size_t row) const {
@@ -33,157 +34,148 @@ struct Reader {
   }
 };
 
-CICADA_INLINE void scales_of(const std::byte* const (&slabs)[kTileSlabs], std::size_t planes,
-                             const std::byte* (&scales)[kTileSlabs]) {
-  for (std::size_t s = 0; s < kTileSlabs; ++s) scales[s] = slabs[s] + planes;
-}
-
-// Where the slabs of a tile lie that was unpacked into bytes.
-CICADA_INLINE void unpacked_slabs(const float* wide, std::size_t slab_bytes,
-                                  const std::byte* (&slabs)[kTileSlabs]) {
+template <std::size_t kRows>
+CICADA_INLINE void score_packed_rows(const Reader& reader, const Tile& tile, std::size_t first_row,
+                                     float (*scores)[kKeyTile]) {
+  const CachedHead& cache = reader.call.cache;
+  PackedQuery q[kRowBlock];
+  for (std::size_t r = 0; r < kRows; ++r) q[r] = reader.query(first_row + r);
+  PackedKeys keys{.slabs = {},
+                  .scales = {},
+                  .next = {},
+                  .offset = cache_offset(cache.key_type),
+                  .head_dim = cache.head_dim};
+  const std::size_t wide_bytes = cache_key_rows(cache.head_dim) * kRowBytes;
   for (std::size_t s = 0; s < kTileSlabs; ++s) {
-    slabs[s] = reinterpret_cast<const std::byte*>(wide) + s * slab_bytes;
+    keys.scales[s] = tile.now.keys[s] + reader.key_planes;
+    keys.slabs[s] = reader.wide_keys == nullptr
+                        ? tile.now.keys[s]
+                        : reinterpret_cast<const std::byte*>(reader.wide_keys) + s * wide_bytes;
+    if (reader.prefetches) keys.next[s] = tile.next.keys[s];
+  }
+  if (reader.wide_keys != nullptr || cache.key_type == CacheType::kQ8) {
+    score_packed<kRows, CacheType::kQ8>(keys, q, scores);
+  } else if (cache.key_type == CacheType::kQ6) {
+    score_packed<kRows, CacheType::kQ6>(keys, q, scores);
+  } else {
+    score_packed<kRows, CacheType::kQ4>(keys, q, scores);
   }
 }
 
 template <std::size_t kRows>
 CICADA_INLINE void score_rows(const Reader& reader, const Tile& tile, std::size_t first_row,
-                              float* const (&scores)[kRowBlock]) {
+                              float (*scores)[kKeyTile]) {
   const CachedHead& cache = reader.call.cache;
-  if (cache.key_type == CacheType::kF16) {
-    const float* q[kRowBlock];
-    for (std::size_t r = 0; r < kRows; ++r) {
-      q[r] = reader.call.rows[first_row + r].q;
-      for (std::size_t i = 0; i < kTileVectors; ++i) store(scores[r] + 16 * i, zero());
-    }
-    if (reader.keys_direct) {
-      multiply_add<kRows, kTileVectors>(q, cache.head_dim, CachedKeys{tile}, 0, scores);
-    } else {
-      multiply_add<kRows, kTileVectors>(q, cache.head_dim, FloatRows{reader.wide_keys, kKeyTile}, 0,
-                                        scores);
-    }
+  if (cache.key_type != CacheType::kF16) {
+    score_packed_rows<kRows>(reader, tile, first_row, scores);
     return;
   }
-  PackedQuery q[kRowBlock];
-  for (std::size_t r = 0; r < kRows; ++r) q[r] = reader.query(first_row + r);
-  const std::byte* scales[kTileSlabs];
-  scales_of(tile.keys, reader.key_planes, scales);
-  const std::int32_t offset = cache_offset(cache.key_type);
-  if (!reader.keys_direct) {
-    const std::byte* slabs[kTileSlabs];
-    unpacked_slabs(reader.wide_keys, cache_key_rows(cache.head_dim) * kRowBytes, slabs);
-    score_packed<kRows, CacheType::kQ8>(slabs, scales, offset, cache.head_dim, q, scores);
-    return;
+  const float* q[kRowBlock];
+  float* out[kRowBlock];
+  for (std::size_t r = 0; r < kRows; ++r) {
+    q[r] = reader.call.rows[first_row + r].q;
+    out[r] = scores[r];
+    for (std::size_t i = 0; i < kTileVectors; ++i) store(scores[r] + 16 * i, zero());
   }
-  for (std::size_t s = 0; s < kTileSlabs; ++s) {
-    prefetch(tile.next_keys[s], reader.tiles.key_bytes);
-  }
-  switch (cache.key_type) {
-    case CacheType::kQ8:
-      return score_packed<kRows, CacheType::kQ8>(tile.keys, scales, offset, cache.head_dim, q,
-                                                 scores);
-    case CacheType::kQ6:
-      return score_packed<kRows, CacheType::kQ6>(tile.keys, scales, offset, cache.head_dim, q,
-                                                 scores);
-    case CacheType::kQ4:
-      return score_packed<kRows, CacheType::kQ4>(tile.keys, scales, offset, cache.head_dim, q,
-                                                 scores);
-    case CacheType::kF16:
-      break;
+  if (reader.wide_keys == nullptr) {
+    multiply_add<kRows, kTileVectors>(q, cache.head_dim, CachedKeys{tile}, 0, out);
+  } else {
+    multiply_add<kRows, kTileVectors>(q, cache.head_dim, FloatRows{reader.wide_keys, kKeyTile}, 0,
+                                      out);
   }
 }
 
 template <std::size_t kRows>
-CICADA_INLINE void add_values(const Reader& reader, const Tile& tile,
-                              const float* const (&weights)[kRowBlock],
-                              float* const (&out)[kRowBlock]) {
+CICADA_INLINE void add_packed_rows(const Reader& reader, const Tile& tile,
+                                   const WeighedRows& weighed) {
   const CachedHead& cache = reader.call.cache;
-  if (cache.value_type == CacheType::kF16) {
-    if (reader.values_direct) {
-      multiply_add_wide<kRows>(weights, kKeyTile, CachedValues{tile, cache.value_dim}, reader.width,
-                               out);
-    } else {
-      multiply_add_wide<kRows>(weights, kKeyTile, FloatRows{reader.wide_values, reader.width},
-                               reader.width, out);
-    }
-    return;
-  }
-  const std::byte* scales[kTileSlabs];
-  scales_of(tile.values, reader.value_planes, scales);
-  const std::int32_t offset = cache_offset(cache.value_type);
-  if (!reader.values_direct) {
-    const std::byte* slabs[kTileSlabs];
-    unpacked_slabs(reader.wide_values,
-                   kSlabTokens / 4 * cache_value_rows(cache.value_dim) * kRowBytes, slabs);
-    add_packed<kRows, CacheType::kQ8>(slabs, scales, offset, cache.value_dim, weights, out);
-    return;
-  }
+  PackedValues values{.slabs = {},
+                      .scales = {},
+                      .next = {},
+                      .shared_scales = reader.value_scales,
+                      .value_dim = cache.value_dim};
+  const std::size_t wide_bytes = kSlabTokens / 4 * cache_value_rows(cache.value_dim) * kRowBytes;
   for (std::size_t s = 0; s < kTileSlabs; ++s) {
-    prefetch(tile.next_values[s], reader.tiles.slab_bytes - reader.tiles.key_bytes);
+    values.slabs[s] = reader.wide_values == nullptr
+                          ? tile.now.values[s]
+                          : reinterpret_cast<const std::byte*>(reader.wide_values) + s * wide_bytes;
+    values.scales[s] = tile.now.values[s] + reader.value_planes;
+    if (reader.prefetches) values.next[s] = tile.next.values[s];
   }
-  switch (cache.value_type) {
-    case CacheType::kQ8:
-      return add_packed<kRows, CacheType::kQ8>(tile.values, scales, offset, cache.value_dim,
-                                               weights, out);
-    case CacheType::kQ6:
-      return add_packed<kRows, CacheType::kQ6>(tile.values, scales, offset, cache.value_dim,
-                                               weights, out);
-    case CacheType::kQ4:
-      return add_packed<kRows, CacheType::kQ4>(tile.values, scales, offset, cache.value_dim,
-                                               weights, out);
-    case CacheType::kF16:
-      break;
+  if (reader.wide_values != nullptr) {
+    add_packed<kRows, CacheType::kQ8, true>(values, weighed);
+  } else if (cache.value_type == CacheType::kQ8) {
+    add_packed<kRows, CacheType::kQ8, false>(values, weighed);
+  } else if (cache.value_type == CacheType::kQ6) {
+    add_packed<kRows, CacheType::kQ6, false>(values, weighed);
+  } else {
+    add_packed<kRows, CacheType::kQ4, false>(values, weighed);
   }
 }
 
-// Makes of a tile what many rows share: floats, or bytes.
-void widen_tile(const Reader& reader, const Tile& tile) {
+template <std::size_t kRows>
+CICADA_INLINE void add_values(const Reader& reader, const Tile& tile, const WeighedRows& weighed) {
   const CachedHead& cache = reader.call.cache;
-  auto* key_bytes = reinterpret_cast<std::uint8_t*>(reader.wide_keys);
-  auto* value_bytes = reinterpret_cast<std::uint8_t*>(reader.wide_values);
-  if (!reader.keys_direct) {
-    if (cache.key_type == CacheType::kF16) widen_keys(tile, cache.head_dim, reader.wide_keys);
-    if (cache.key_type == CacheType::kQ8)
-      unpack_keys<CacheType::kQ8>(tile, cache.head_dim, key_bytes);
-    if (cache.key_type == CacheType::kQ6)
-      unpack_keys<CacheType::kQ6>(tile, cache.head_dim, key_bytes);
-    if (cache.key_type == CacheType::kQ4)
-      unpack_keys<CacheType::kQ4>(tile, cache.head_dim, key_bytes);
+  if (cache.value_type != CacheType::kF16) {
+    add_packed_rows<kRows>(reader, tile, weighed);
+    return;
   }
-  if (!reader.values_direct) {
-    if (cache.value_type == CacheType::kF16)
-      widen_values(tile, cache.value_dim, reader.wide_values);
-    if (cache.value_type == CacheType::kQ8)
-      unpack_values<CacheType::kQ8>(tile, cache.value_dim, value_bytes);
-    if (cache.value_type == CacheType::kQ6)
-      unpack_values<CacheType::kQ6>(tile, cache.value_dim, value_bytes);
-    if (cache.value_type == CacheType::kQ4)
-      unpack_values<CacheType::kQ4>(tile, cache.value_dim, value_bytes);
+  const float* weights[kRowBlock];
+  float* out[kRowBlock];
+  for (std::size_t r = 0; r < kRows; ++r) {
+    weights[r] = weighed.weights[r];
+    out[r] = weighed.rows[r].out;
+  }
+  if (reader.wide_values == nullptr) {
+    multiply_add_wide<kRows>(weights, kKeyTile, CachedValues{tile, cache.value_dim}, reader.width,
+                             out);
+  } else {
+    multiply_add_wide<kRows>(weights, kKeyTile, FloatRows{reader.wide_values, reader.width},
+                             reader.width, out);
+  }
+}
+
+// Makes of a tile what its rows share: floats, or bytes, where there are many, and the scales of
+// packed values.
+void prepare_tile(const Reader& reader, const Tile& tile) {
+  const CachedHead& cache = reader.call.cache;
+  if (reader.wide_keys != nullptr) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(reader.wide_keys);
+    if (cache.key_type == CacheType::kF16) widen_keys(tile, cache.head_dim, reader.wide_keys);
+    if (cache.key_type == CacheType::kQ6) unpack_keys<CacheType::kQ6>(tile, cache.head_dim, bytes);
+    if (cache.key_type == CacheType::kQ4) unpack_keys<CacheType::kQ4>(tile, cache.head_dim, bytes);
+  }
+  if (reader.wide_values != nullptr) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(reader.wide_values);
+    const std::size_t dim = cache.value_dim;
+    if (cache.value_type == CacheType::kF16) widen_values(tile, dim, reader.wide_values);
+    if (cache.value_type == CacheType::kQ8) unpack_values<CacheType::kQ8>(tile, dim, bytes);
+    if (cache.value_type == CacheType::kQ6) unpack_values<CacheType::kQ6>(tile, dim, bytes);
+    if (cache.value_type == CacheType::kQ4) unpack_values<CacheType::kQ4>(tile, dim, bytes);
+  }
+  if (cache.value_type != CacheType::kF16) {
+    const std::byte* scales[kTileSlabs];
+    for (std::size_t s = 0; s < kTileSlabs; ++s)
+      scales[s] = tile.now.values[s] + reader.value_planes;
+    share_scales(scales, cache_scale_groups(cache.value_dim), reader.value_scales);
   }
 }
 
 template <std::size_t kRows>
 void attend_rows(const Reader& reader, const Tile& tile, std::int64_t tile_begin,
                  std::size_t first_row) {
-  const AttentionRow* rows = reader.call.rows + first_row;
-  alignas(64) float scores[kRowBlock][kKeyTile];
-  const float* weights[kRowBlock];
-  float* score_rows_of[kRowBlock];
-  float* out[kRowBlock];
-  for (std::size_t r = 0; r < kRows; ++r) {
-    weights[r] = scores[r];
-    score_rows_of[r] = scores[r];
-    out[r] = rows[r].out;
-  }
-  score_rows<kRows>(reader, tile, first_row, score_rows_of);
+  WeighedRows block;
+  block.rows = reader.call.rows + first_row;
+  block.tile_begin = tile_begin;
+  score_rows<kRows>(reader, tile, first_row, block.weights);
   if (reader.call.key_bias.tile_angles != nullptr) {
     const auto index = static_cast<std::size_t>(tile_begin) / kKeyTile;
     for (std::size_t r = 0; r < kRows; ++r) {
-      add_key_bias(reader.call.key_bias, rows[r].key_bias, index, scores[r]);
+      add_key_bias(reader.call.key_bias, block.rows[r].key_bias, index, block.weights[r]);
     }
   }
-  for (std::size_t r = 0; r < kRows; ++r) weigh(rows[r], tile_begin, reader.width, scores[r]);
-  add_values<kRows>(reader, tile, weights, out);
+  weigh<kRows>(reader.width, block);
+  add_values<kRows>(reader, tile, block);
 }
 
 CICADA_INLINE bool sees(const AttentionRow& row, std::int64_t tile_begin) {
@@ -244,9 +236,20 @@ CICADA_INLINE Seen seen_keys(const AttentionCall& call) {
   return seen;
 }
 
+// Reads keys [first, last] of a head.
+CICADA_INLINE TileReader tiles_of(const CachedHead& cache, std::int64_t first, std::int64_t last) {
+  constexpr auto kSlab = static_cast<std::int64_t>(kSlabTokens);
+  return {.pages = cache.pages,
+          .offset_bytes = cache.offset_bytes,
+          .key_bytes = cache.key_bytes(),
+          .slab_bytes = cache.slab_bytes(),
+          .page_shift = static_cast<unsigned>(__builtin_ctzll(cache.slabs_in_page)),
+          .first_slab = first / kSlab,
+          .last_slab = last / kSlab};
+}
+
 void attend(const AttentionCall& call) {
   constexpr auto kTile = static_cast<std::int64_t>(kKeyTile);
-  constexpr auto kSlab = static_cast<std::int64_t>(kSlabTokens);
   const CachedHead& cache = call.cache;
   const std::size_t width = round_up16(cache.value_dim);
   const Seen seen = seen_keys(call);
@@ -256,29 +259,26 @@ void attend(const AttentionCall& call) {
     for (std::size_t d = 0; d < width; d += 16) store(call.rows[r].out + d, zero());
   }
   const bool is_direct = call.num_rows <= kDirectRows;
-  const std::int64_t first_slab =
-      (seen.sinks > call.key_begin ? call.key_begin : seen.first) / kSlab;
+  // Bytes need no unpacking; rows of values that are not whole vectors do.
+  const bool widens_keys = !is_direct && cache.key_type != CacheType::kQ8;
+  const bool widens_values =
+      !is_direct || (cache.value_type == CacheType::kF16 && width != cache.value_dim);
+  const std::size_t key_groups = cache_scale_groups(cache.head_dim);
+  const std::size_t value_groups = cache_scale_groups(cache.value_dim);
+  float* const wide_values = call.scratch + kKeyTile * key_groups * kScaleGroup;
+  float* const value_scales = wide_values + kKeyTile * value_groups * kScaleGroup;
   const Reader reader{
       .call = call,
-      .tiles = {.cache = cache,
-                .key_bytes = cache.key_bytes(),
-                .slab_bytes = cache.slab_bytes(),
-                .first_slab = first_slab,
-                .last_slab = seen.last / kSlab},
+      .tiles =
+          tiles_of(cache, seen.sinks > call.key_begin ? call.key_begin : seen.first, seen.last),
       .width = width,
-      .key_planes =
-          cache.key_type == CacheType::kF16 ? 0 : key_plane_bytes(cache.key_type, cache.head_dim),
-      .value_planes = cache.value_type == CacheType::kF16
-                          ? 0
-                          : kSlabTokens / 4 * value_quad_bytes(cache.value_type, cache.value_dim),
-      .keys_direct = is_direct || cache.key_type == CacheType::kQ8,
-      .values_direct = (is_direct || cache.value_type == CacheType::kQ8) &&
-                       (cache.value_type != CacheType::kF16 || width == cache.value_dim),
-      .wide_keys = call.scratch,
-      .wide_values = call.scratch + kKeyTile * cache_scale_groups(cache.head_dim) * kScaleGroup,
-      .queries = call.scratch +
-                 kKeyTile * kScaleGroup *
-                     (cache_scale_groups(cache.head_dim) + cache_scale_groups(cache.value_dim)),
+      .key_planes = key_plane_bytes(cache.key_type, cache.head_dim),
+      .value_planes = kSlabTokens / 4 * value_quad_bytes(cache.value_type, cache.value_dim),
+      .prefetches = is_direct,
+      .wide_keys = widens_keys ? call.scratch : nullptr,
+      .wide_values = widens_values ? wide_values : nullptr,
+      .value_scales = value_scales,
+      .queries = value_scales + value_groups * kSharedScales,
       .query_floats = PackedQuery::floats(cache.head_dim)};
   if (cache.key_type != CacheType::kF16) {
     for (std::size_t r = 0; r < call.num_rows; ++r) {
@@ -286,11 +286,18 @@ void attend(const AttentionCall& call) {
     }
   }
   std::int64_t begin = seen.tile_from(call.key_begin / kTile * kTile);
+  if (begin > seen.last) return;
+  Tile tile{.now = {}, .next = reader.tiles.find(begin / kTile)};
   while (begin <= seen.last) {
     const std::int64_t next = seen.tile_from(begin + kTile);
-    const Tile tile =
-        reader.tiles.tile(begin / kTile, next <= seen.last ? next / kTile : begin / kTile);
-    if (!reader.keys_direct || !reader.values_direct) widen_tile(reader, tile);
+    tile.now = tile.next;
+    if (next <= seen.last) {
+      tile.next = reader.tiles.find(next / kTile);
+    } else if (call.next_begin < call.next_end) {
+      tile.next =
+          tiles_of(call.next, call.next_begin, call.next_end - 1).find(call.next_begin / kTile);
+    }
+    prepare_tile(reader, tile);
     attend_tile(reader, tile, begin);
     begin = next;
   }
@@ -300,9 +307,9 @@ void merge(const float* out, const float* stats, std::size_t value_dim, float* t
            float* total_stats) {
   const float new_max = stats[0] > total_stats[0] ? stats[0] : total_stats[0];
   alignas(64) float lanes[16];
-  store(lanes, exp(broadcast(total_stats[0] - new_max)));
+  store(lanes, exp2_of_negative(broadcast(total_stats[0] - new_max)));
   const float keep = lanes[0];
-  store(lanes, exp(broadcast(stats[0] - new_max)));
+  store(lanes, exp2_of_negative(broadcast(stats[0] - new_max)));
   const float take = lanes[0];
   total_stats[0] = new_max;
   total_stats[1] = total_stats[1] * keep + stats[1] * take;

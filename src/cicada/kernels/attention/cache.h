@@ -11,7 +11,8 @@
 //   q4    the low plane alone
 //
 // An element of q8, q6 and q4 is scale * (stored - half the range); elements share a float16 scale
-// in groups of 32 along the head: keys [groups][16], values [groups][16].
+// in groups of 32 along the head: keys [groups][16], values [groups][16]. Scales of keys may be
+// negative, those of values are not.
 #pragma once
 
 #include <cstddef>

@@ -17,8 +17,8 @@ CICADA_INLINE const std::uint16_t* halves(const std::byte* p) {
 struct CachedKeys {  // of 4 slabs [head_dim][16]; row t is dimension t
   const Tile& tile;
   CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
-    if (t % 2 == 0) __builtin_prefetch(halves(tile.next_keys[i]) + t * 16, 0, 2);
-    return load_f16(halves(tile.keys[i]) + t * 16);
+    if (t % 2 == 0) __builtin_prefetch(halves(tile.next.keys[i]) + t * 16, 0, 2);
+    return load_f16(halves(tile.now.keys[i]) + t * 16);
   }
 };
 struct CachedValues {  // of 4 slabs [16][value_dim], a multiple of 16; row t is a position
@@ -26,15 +26,15 @@ struct CachedValues {  // of 4 slabs [16][value_dim], a multiple of 16; row t is
   std::size_t value_dim;
   CICADA_INLINE F32x16 line(std::size_t t, std::size_t i) const {
     const std::size_t at = t % kSlabTokens * value_dim + 16 * i;
-    if (i % 2 == 0) __builtin_prefetch(halves(tile.next_values[t / kSlabTokens]) + at, 0, 2);
-    return load_f16(halves(tile.values[t / kSlabTokens]) + at);
+    if (i % 2 == 0) __builtin_prefetch(halves(tile.next.values[t / kSlabTokens]) + at, 0, 2);
+    return load_f16(halves(tile.now.values[t / kSlabTokens]) + at);
   }
 };
 
 // Keys of one tile as float: [head_dim][64].
 CICADA_INLINE void widen_keys(const Tile& tile, std::size_t head_dim, float* out) {
   for (std::size_t slab = 0; slab < kTileSlabs; ++slab) {
-    const std::uint16_t* keys = halves(tile.keys[slab]);
+    const std::uint16_t* keys = halves(tile.now.keys[slab]);
     for (std::size_t d = 0; d < head_dim; ++d) {
       store(out + d * kKeyTile + 16 * slab, load_f16(keys + d * 16));
     }
@@ -45,7 +45,8 @@ CICADA_INLINE void widen_keys(const Tile& tile, std::size_t head_dim, float* out
 CICADA_INLINE void widen_values(const Tile& tile, std::size_t value_dim, float* out) {
   const std::size_t width = round_up16(value_dim);
   for (std::size_t j = 0; j < kKeyTile; ++j) {
-    const std::uint16_t* row = halves(tile.values[j / kSlabTokens]) + j % kSlabTokens * value_dim;
+    const std::uint16_t* row =
+        halves(tile.now.values[j / kSlabTokens]) + j % kSlabTokens * value_dim;
     std::size_t d = 0;
     for (; d + 16 <= value_dim; d += 16) store(out + j * width + d, load_f16(row + d));
     if (d == value_dim) continue;

@@ -28,46 +28,84 @@ CICADA_INLINE void to_f16(const float* x, std::size_t dim, std::size_t width, st
   for (std::size_t d = 0; d < width; d += 16) store_f16(out + d, load(row + d));
 }
 
-// Stored elements of a head, one byte each, and its scales. An element is x / scale + offset,
-// nearest; the scale puts the element furthest from zero on the end of the range that has one step
-// more.
+// Stored elements of a head, one byte each, and the scales of its groups. An element is nearest to
+// x / scale + offset.
 struct StoredHead {
   std::uint8_t elements[kMostHeadDim];
   std::uint16_t scales[kMostHeadDim / kScaleGroup];
 };
 
+// Whole steps of x, in [-half, half - 1].
+CICADA_INLINE F32x16 to_steps(F32x16 x, F32x16 inverse, float half) {
+  return round(max(min(x * inverse, broadcast(half - 1.0F)), broadcast(-half)));
+}
+
+// The element of a group furthest from zero.
+CICADA_INLINE float furthest_of(const float* row, std::size_t count) {
+  F32x16 high = load(row);
+  F32x16 low = zero() - high;
+  for (std::size_t d = 16; d < count; d += 16) {
+    high = max(load(row + d), high);
+    low = max(zero() - load(row + d), low);
+  }
+  const float largest = reduce_max(high);
+  const float least = -reduce_max(low);
+  return largest >= -least ? largest : least;
+}
+
+// The scale of a group that leaves the least squared error, of some between the one that just holds
+// the furthest element (`widest`) and one that cuts a quarter of it off: for steps n of each, the
+// best scale is x · n / n · n, and it explains (x · n)² / n · n of x · x.
+CICADA_INLINE float best_scale(const float* row, std::size_t count, float widest, float half) {
+  constexpr float kSmallest = 1e-7F;  // of a float16, nearly: nothing is left below it
+  if (!(widest > kSmallest || widest < -kSmallest)) return 0.0F;
+  constexpr int kTrials = 7;
+  constexpr float kTrialStep = 0.04F;
+  float best = widest;
+  float most_explained = -1.0F;
+  for (int i = 0; i < kTrials; ++i) {
+    const float trial = widest * (1.0F - kTrialStep * static_cast<float>(i));
+    const F32x16 inverse = broadcast(1.0F / trial);
+    F32x16 products = zero();
+    F32x16 squares = zero();
+    for (std::size_t d = 0; d < count; d += 16) {
+      const F32x16 x = load(row + d);
+      const F32x16 n = to_steps(x, inverse, half);
+      products = fma(x, n, products);
+      squares = fma(n, n, squares);
+    }
+    const float product = reduce_add(products);
+    const float square = reduce_add(squares);
+    const float explained = product / square * product;
+    if (explained > most_explained) {
+      most_explained = explained;
+      best = product / square;
+    }
+  }
+  return best;
+}
+
+// `has_signed_scales`: the furthest element lands on the end of the range that has one step more,
+// whatever its sign, and the scale may be negative for it; else scales are positive.
 CICADA_INLINE void quantize_head(const float* x, std::size_t dim, std::size_t width,
-                                 std::int32_t offset, StoredHead& out) {
+                                 std::int32_t offset, bool has_signed_scales, StoredHead& out) {
   alignas(64) float row[kMostHeadDim];
   clamp_row(x, dim, width, row);
   const auto half = static_cast<float>(offset);
-  const F32x16 least = broadcast(-half);
-  const F32x16 most = broadcast(half - 1.0F);
   for (std::size_t begin = 0; begin < width; begin += kScaleGroup) {
     const std::size_t end = begin + kScaleGroup < width ? begin + kScaleGroup : width;
-    F32x16 high = load(row + begin);
-    F32x16 low = zero() - high;
-    for (std::size_t d = begin + 16; d < end; d += 16) {
-      high = max(load(row + d), high);
-      low = max(zero() - load(row + d), low);
-    }
-    const float largest = reduce_max(high);
-    const float smallest = -reduce_max(low);
-    const float furthest = largest >= -smallest ? largest : smallest;
+    const float furthest = furthest_of(row + begin, end - begin);
+    const float landing = has_signed_scales || furthest < 0.0F ? -half : half - 1.0F;
     std::uint16_t lanes[16];
-    store_f16(lanes, broadcast(furthest / -half));
+    store_f16(lanes, broadcast(best_scale(row + begin, end - begin, furthest / landing, half)));
     out.scales[begin / kScaleGroup] = lanes[0];
     alignas(64) float widened[16];
     store(widened, load_f16(lanes));
     const float scale = widened[0];
     const F32x16 inverse = broadcast(scale != 0.0F ? 1.0F / scale : 0.0F);
     for (std::size_t d = begin; d < end; d += 16) {
-      const F32x16 steps = max(min(load(row + d) * inverse, most), least);
-      alignas(64) std::int32_t integers[16];
-      store_i32(integers, to_i32(steps) + broadcast_i32(offset));
-      for (std::size_t i = 0; i < 16; ++i) {
-        out.elements[d + i] = static_cast<std::uint8_t>(integers[i]);
-      }
+      const I32x16 steps = to_i32(to_steps(load(row + d), inverse, half));
+      store_low_bytes(out.elements + d, steps + broadcast_i32(offset));
     }
   }
 }
@@ -123,7 +161,7 @@ void store_key(CacheType type, const float* x, std::size_t head_dim, std::size_t
   }
   const std::size_t rows = cache_key_rows(head_dim);
   StoredHead head;
-  quantize_head(x, head_dim, rows * 4, cache_offset(type), head);
+  quantize_head(x, head_dim, rows * 4, cache_offset(type), true, head);
   store_planes(type, head.elements, rows, 4, 1, reinterpret_cast<std::uint8_t*>(slab) + slot * 4);
   store_scales(head, head_dim, slot, slab + key_plane_bytes(type, head_dim));
 }
@@ -140,7 +178,7 @@ void store_value(CacheType type, const float* x, std::size_t value_dim, std::siz
   const std::size_t rows = cache_value_rows(value_dim);
   const std::size_t quad_bytes = value_quad_bytes(type, value_dim);
   StoredHead head;
-  quantize_head(x, value_dim, rows * 16, cache_offset(type), head);
+  quantize_head(x, value_dim, rows * 16, cache_offset(type), false, head);
   store_planes(type, head.elements, rows, 16, 4,
                reinterpret_cast<std::uint8_t*>(slab + slot / 4 * quad_bytes) + slot % 4);
   store_scales(head, value_dim, slot, slab + kSlabTokens / 4 * quad_bytes);

@@ -14,38 +14,40 @@ static_assert(kTileSlabs == kTileVectors, "a slab's positions are the lanes of a
 
 constexpr std::size_t round_up16(std::size_t n) { return (n + 15) / 16 * 16; }
 
-struct Tile {
+struct TileSlabs {
   const std::byte* keys[kTileSlabs];
   const std::byte* values[kTileSlabs];
-  const std::byte* next_keys[kTileSlabs];
-  const std::byte* next_values[kTileSlabs];
+};
+
+struct Tile {
+  TileSlabs now;
+  TileSlabs next;
 };
 
 // What stays the same from tile to tile.
 struct TileReader {
-  const CachedHead& cache;
+  const std::byte* const* pages;
+  std::size_t offset_bytes;
   std::size_t key_bytes;
   std::size_t slab_bytes;
+  unsigned page_shift;      // a page has 2^page_shift slabs
   std::int64_t first_slab;  // of those that some row sees: others may have no page
   std::int64_t last_slab;
 
-  CICADA_INLINE void find(std::int64_t tile, const std::byte* (&keys)[kTileSlabs],
-                          const std::byte* (&values)[kTileSlabs]) const {
+  CICADA_INLINE TileSlabs find(std::int64_t tile) const {
+    TileSlabs slabs;
     for (std::size_t s = 0; s < kTileSlabs; ++s) {
       // The keys of a slab that no row sees are masked, so any slab does for them.
       std::int64_t index =
           tile * static_cast<std::int64_t>(kTileSlabs) + static_cast<std::int64_t>(s);
       if (index < first_slab) index = first_slab;
       if (index > last_slab) index = last_slab;
-      keys[s] = cache.slab(static_cast<std::size_t>(index), slab_bytes);
-      values[s] = keys[s] + key_bytes;
+      const auto at = static_cast<std::size_t>(index);
+      const std::size_t in_page = at & ((std::size_t{1} << page_shift) - 1);
+      slabs.keys[s] = pages[at >> page_shift] + offset_bytes + in_page * slab_bytes;
+      slabs.values[s] = slabs.keys[s] + key_bytes;
     }
-  }
-  CICADA_INLINE Tile tile(std::int64_t index, std::int64_t next) const {
-    Tile t;
-    find(index, t.keys, t.values);
-    find(next, t.next_keys, t.next_values);
-    return t;
+    return slabs;
   }
 };
 

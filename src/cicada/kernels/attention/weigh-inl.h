@@ -48,38 +48,66 @@ CICADA_INLINE void add_key_bias(const KeyBias& bias, const float* query, std::si
   multiply_add<1, kTileVectors>(a, 2 * half, FloatRows{bias.place_angles, kKeyTile}, 0, c);
 }
 
-// Turns a row's 64 scores into weights and updates its running maximum, sum and output.
-CICADA_INLINE void weigh(const AttentionRow& row, std::int64_t tile_begin, std::size_t width,
-                         float* scores) {
-  F32x16 s[kTileVectors];
-  const F32x16 none = broadcast(kNoScore);
-  F32x16 largest = none;
-  for (std::size_t i = 0; i < kTileVectors; ++i) {
-    const std::int64_t first = tile_begin + static_cast<std::int64_t>(16 * i);
-    s[i] = load(scores + 16 * i);
-    if (row.bias.reversed != nullptr) s[i] = s[i] + bias_lanes(row.bias, row.position, first);
-    s[i] = select_seen(row, s[i], none, first);
-    largest = max(s[i], largest);
+// A block of rows over one tile.
+struct WeighedRows {
+  const AttentionRow* rows;
+  std::int64_t tile_begin;
+  alignas(64) float weights[kRowBlock][kKeyTile];  // scores before weigh()
+  float largest[kRowBlock];                        // the largest weight of each
+  bool sees_all[kRowBlock];                        // of the tile's keys
+};
+
+// Turns the scores of kRows rows into weights and updates their running maxima, sums and outputs.
+template <std::size_t kRows>
+CICADA_INLINE void weigh(std::size_t width, WeighedRows& weighed) {
+  const AttentionRow* rows = weighed.rows;
+  const std::int64_t tile_begin = weighed.tile_begin;
+  auto& scores = weighed.weights;
+  auto& sees_all = weighed.sees_all;
+  constexpr auto kLast = static_cast<std::int64_t>(kKeyTile) - 1;
+  alignas(64) float factors[16] = {};  // what the rows' sums shrink by, and their largest weights
+#pragma GCC unroll 4
+  for (std::size_t r = 0; r < kRows; ++r) {
+    const AttentionRow& row = rows[r];
+    sees_all[r] = row.first_key <= tile_begin && row.position >= tile_begin + kLast;
+    const F32x16 none = broadcast(kNoScore);
+    F32x16 most = none;
+    for (std::size_t i = 0; i < kTileVectors; ++i) {
+      const std::int64_t first = tile_begin + static_cast<std::int64_t>(16 * i);
+      F32x16 s = load(scores[r] + 16 * i);
+      if (row.bias.reversed != nullptr) s = s + bias_lanes(row.bias, row.position, first);
+      if (!sees_all[r]) s = select_seen(row, s, none, first);
+      if (!sees_all[r] || row.bias.reversed != nullptr) store(scores[r] + 16 * i, s);
+      most = max(s, most);
+    }
+    const float old_max = row.stats[0];
+    const float tile_max = reduce_max(most);
+    row.stats[0] = tile_max > old_max ? tile_max : old_max;
+    factors[r] = old_max - row.stats[0];
+    factors[kRowBlock + r] = tile_max - row.stats[0];
   }
-  const float old_max = row.stats[0];
-  const float tile_max = reduce_max(largest);
-  const float new_max = tile_max > old_max ? tile_max : old_max;
-  F32x16 sum = zero();
-  for (std::size_t i = 0; i < kTileVectors; ++i) {
-    const std::int64_t first = tile_begin + static_cast<std::int64_t>(16 * i);
-    const F32x16 weight = select_seen(row, exp(s[i] - broadcast(new_max)), zero(), first);
-    store(scores + 16 * i, weight);
-    sum = sum + weight;
+  store(factors, exp2_of_negative(load(factors)));
+#pragma GCC unroll 4
+  for (std::size_t r = 0; r < kRows; ++r) {
+    const AttentionRow& row = rows[r];
+    const F32x16 top = broadcast(row.stats[0]);
+    F32x16 sum = zero();
+    for (std::size_t i = 0; i < kTileVectors; ++i) {
+      F32x16 weight = exp2_of_negative(load(scores[r] + 16 * i) - top);
+      if (!sees_all[r]) {
+        const std::int64_t first = tile_begin + static_cast<std::int64_t>(16 * i);
+        weight = select_seen(row, weight, zero(), first);
+      }
+      store(scores[r] + 16 * i, weight);
+      sum = sum + weight;
+    }
+    if (factors[r] != 1.0F) {
+      const F32x16 shrink = broadcast(factors[r]);
+      for (std::size_t d = 0; d < width; d += 16) store(row.out + d, load(row.out + d) * shrink);
+    }
+    row.stats[1] = row.stats[1] * factors[r] + reduce_add(sum);
+    weighed.largest[r] = factors[kRowBlock + r];
   }
-  if (new_max > old_max) {
-    alignas(64) float lanes[16];
-    store(lanes, exp(broadcast(old_max - new_max)));
-    const F32x16 shrink = broadcast(lanes[0]);
-    row.stats[1] = row.stats[1] * lanes[0];
-    for (std::size_t d = 0; d < width; d += 16) store(row.out + d, load(row.out + d) * shrink);
-  }
-  row.stats[0] = new_max;
-  row.stats[1] = row.stats[1] + reduce_add(sum);
 }
 
 }  // namespace

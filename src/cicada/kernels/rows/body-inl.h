@@ -150,6 +150,64 @@ void rope(const float* cosines, const float* sines, std::size_t half, float* x) 
   });
 }
 
+// One step inside a vector: lanes i and i + kDistance become their sum and difference.
+template <int kDistance>
+CICADA_INLINE F32x16 fold_lanes(F32x16 a) {
+  alignas(64) float signs[16];
+  for (int i = 0; i < 16; ++i) signs[i] = (i & kDistance) == 0 ? 1.0F : -1.0F;
+  return fma(load(signs), a, swap_lanes<kDistance>(a));
+}
+
+void hadamard(std::size_t n, float* x) {
+  const std::size_t part = n & (~n + 1);
+  const float scale = 1.0F / __builtin_sqrtf(static_cast<float>(part));
+  for (std::size_t begin = 0; begin < n; begin += part) {
+    float* p = x + begin;
+    for (std::size_t d = 0; part >= 16 && d < part; d += 16) {
+      store(p + d, fold_lanes<8>(fold_lanes<4>(fold_lanes<2>(fold_lanes<1>(load(p + d))))));
+    }
+    for (std::size_t step = part >= 16 ? 16 : 1; step < part; step *= 2) {
+      for (std::size_t i = 0; i < part; i += 2 * step) {
+        for (std::size_t j = i; j < i + step;) {
+          if (step >= 16) {
+            const F32x16 a = load(p + j);
+            const F32x16 b = load(p + j + step);
+            store(p + j, a + b);
+            store(p + j + step, a - b);
+            j += 16;
+          } else {
+            const float a = p[j];
+            const float b = p[j + step];
+            p[j] = a + b;
+            p[j + step] = a - b;
+            ++j;
+          }
+        }
+      }
+    }
+  }
+  for_lanes(n, [&](std::size_t i, std::size_t count) {
+    store_n(x + i, load_n(x + i, count) * broadcast(scale), count);
+  });
+}
+
+void key_bias(const float* q, const float* b, std::size_t half, std::size_t head_dim, float* out) {
+  const std::size_t padded = (half + 15) / 16 * 16;
+  for_lanes(half, [&](std::size_t i, std::size_t count) {
+    const F32x16 q0 = load_n(q + i, count);
+    const F32x16 q1 = load_n(q + half + i, count);
+    const F32x16 b0 = load_n(b + i, count);
+    const F32x16 b1 = load_n(b + half + i, count);
+    store(out + i, fma(q0, b0, q1 * b1));
+    store(out + padded + i, q1 * b0 - q0 * b1);
+  });
+  F32x16 rest = zero();
+  for_lanes(head_dim - 2 * half, [&](std::size_t i, std::size_t count) {
+    rest = fma(load_n(q + 2 * half + i, count), load_n(b + 2 * half + i, count), rest);
+  });
+  out[2 * padded] = reduce_add(rest);
+}
+
 void note_peak(const float* x, std::size_t n, std::uint32_t first, Peak& peak) {
   const F32x16 infinity = broadcast(__builtin_inff());
   F32x16 largest = zero() - infinity;

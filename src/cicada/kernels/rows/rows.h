@@ -53,6 +53,18 @@ struct RowKernels {
   // [2 * half] (elements behind it stay), cosines, sines [half].
   void (*rope)(const float* cosines, const float* sines, std::size_t half, float* x);
 
+  // x = H x / sqrt(b) in every part of b elements, b the greatest power of two that divides n and H
+  // the Hadamard matrix: its own inverse, so q · k is what H q · H k is. Shapes: x [n].
+  void (*hadamard)(std::size_t n, float* x);
+
+  // What a static bias of the keys needs of a query: with (q[i], q[i + half]) the pairs that RoPE
+  // turns and b the bias, out[i] = q[i] b[i] + q[i + half] b[i + half] is times the cosine of a
+  // key's angle and out[padded + i] = q[i + half] b[i] - q[i] b[i + half] times its sine, and
+  // out[2 * padded] is the rest of q · b. Shapes: q, b [head_dim]; out [2 * padded + 1], padded
+  // being half rounded up to 16, zeros in between.
+  void (*key_bias)(const float* q, const float* b, std::size_t half, std::size_t head_dim,
+                   float* out);
+
   // Takes x [n], whose indexes begin at `first`, into a peak; pieces may come in any order.
   void (*note_peak)(const float* x, std::size_t n, std::uint32_t first, Peak& peak);
 };

@@ -10,6 +10,8 @@ const RowKernels row_kernels_avx2 = {.rms_norm = rms_norm,
                                      .add = add,
                                      .scale = scale,
                                      .rope = rope,
+                                     .hadamard = hadamard,
+                                     .key_bias = key_bias,
                                      .note_peak = note_peak};
 
 }  // namespace cicada::kernels

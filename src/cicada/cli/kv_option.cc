@@ -1,0 +1,28 @@
+#include "cicada/cli/kv_option.h"
+
+#include <utility>
+
+#include "cicada/model/kv_format.h"
+
+namespace cicada::cli {
+
+void add_kv_option(CLI::App& command, KvArguments& arguments) {
+  command.add_option(
+      "--kv", arguments.type,
+      "Width of the KV cache: f16 (default), q8, q6, q4, or KEYS/VALUES as in q8/q6");
+}
+
+Result<void> check(const KvArguments& arguments) {
+  constexpr std::uint32_t kMostLayers = 1024;
+  CICADA_TRY(model::parse_kv_format(arguments.type, kMostLayers));
+  return {};
+}
+
+Result<void> use_kv(const LoadedModel& loaded, const KvArguments& arguments) {
+  CICADA_ASSIGN(model::KvFormat format,
+                model::parse_kv_format(arguments.type, loaded.model->config().num_layers));
+  loaded.model->use_kv(std::move(format));
+  return {};
+}
+
+}  // namespace cicada::cli

@@ -1,0 +1,122 @@
+// Scores of packed keys: exact products of integers, then one fma of float32 a group of 32.
+#pragma once
+
+#include "cicada/kernels/attention/multiply-inl.h"
+#include "cicada/kernels/attention/packed_planes-inl.h"
+
+namespace cicada::kernels {
+namespace {
+
+inline constexpr float kMostOf15Bits = 127.0F * 128.0F;
+
+// One query as integers of 15 bits, high * 128 + low, so that the cache alone decides how much is
+// lost. A view into scratch of floats(head_dim).
+struct PackedQuery {
+  float* scale;
+  std::int32_t* sums;   // [scale groups]: of its integers
+  std::int8_t* planes;  // [key rows][2][4]: four high bytes, then their low ones
+
+  static constexpr std::size_t floats(std::size_t head_dim) {
+    return (1 + cache_scale_groups(head_dim) + 2 * cache_key_rows(head_dim) + 15) / 16 * 16;
+  }
+
+  PackedQuery() = default;
+  CICADA_INLINE PackedQuery(float* at, std::size_t head_dim)
+      : scale(at),
+        sums(reinterpret_cast<std::int32_t*>(at + 1)),
+        planes(reinterpret_cast<std::int8_t*>(at + 1 + cache_scale_groups(head_dim))) {}
+
+  CICADA_INLINE void pack(const float* q, std::size_t head_dim) const {
+    alignas(64) float padded[kMostHeadDim];
+    const std::size_t width = cache_key_rows(head_dim) * 4;
+    __builtin_memcpy(padded, q, head_dim * sizeof(float));
+    for (std::size_t d = head_dim; d < width; ++d) padded[d] = 0.0F;
+    F32x16 largest = zero();
+    for (std::size_t d = 0; d < width; d += 16) largest = max(abs(load(padded + d)), largest);
+    const float most = reduce_max(largest);
+    // A query with an infinity gets a scale that is not finite, and its scores are NaN.
+    *scale = most / kMostOf15Bits;
+    const F32x16 inverse = broadcast(most > 1e-30F && most < 1e30F ? kMostOf15Bits / most : 0.0F);
+    for (std::size_t g = 0; g < cache_scale_groups(head_dim); ++g) {
+      I32x16 sum = broadcast_i32(0);
+      for (std::size_t d = g * kScaleGroup; d < (g + 1) * kScaleGroup && d < width; d += 16) {
+        const I32x16 whole = to_i32(load(padded + d) * inverse);
+        const I32x16 upper = shift_right<7>(whole + broadcast_i32(64));
+        std::int8_t high[16];
+        std::int8_t low[16];
+        store_i8(high, upper);
+        store_i8(low, whole - shift_left<7>(upper));
+        for (std::size_t i = 0; i < 16; i += 4) {
+          __builtin_memcpy(planes + 2 * (d + i), high + i, 4);
+          __builtin_memcpy(planes + 2 * (d + i) + 4, low + i, 4);
+        }
+        sum = sum + whole;
+      }
+      sums[g] = reduce_add(sum);
+    }
+  }
+};
+
+// Packed keys of one tile.
+struct PackedKeys {
+  const std::byte* slabs[kTileSlabs];
+  const std::byte* scales[kTileSlabs];
+  const std::byte* next[kTileSlabs];  // slabs to ask for; null: none
+  std::int32_t offset;                // what was added to an element
+  std::size_t head_dim;
+};
+
+// Scores of kRows queries: scores[r][64]. The order of a score: groups ascending, one fma each of
+// the exact sum times the group's scale, then times the query's scale.
+template <std::size_t kRows, CacheType kType>
+CICADA_INLINE void score_packed(const PackedKeys& keys, const PackedQuery (&q)[kRowBlock],
+                                float (*scores)[kKeyTile]) {
+  const std::size_t rows = cache_key_rows(keys.head_dim);
+  const std::int8_t* x[kRows];
+  for (std::size_t r = 0; r < kRows; ++r) x[r] = q[r].planes;
+  const bool has_next = keys.next[0] != nullptr;
+  for (std::size_t s = 0; s < kTileSlabs; ++s) {
+    const Planes<kType> planes(keys.slabs[s], rows);
+    if (has_next)
+      prefetch_scales(keys.next[s] + key_plane_bytes(kType, keys.head_dim), keys.head_dim);
+    const Planes<kType> next(keys.next[s], rows);
+    F32x16 sum[kRows];
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < kRows; ++r) sum[r] = zero();
+    for (std::size_t g = 0; g * kGroupKeyRows < rows; ++g) {
+      I32x16 high[kRows];
+      I32x16 low[kRows];
+#pragma GCC unroll 4
+      for (std::size_t r = 0; r < kRows; ++r) {
+        high[r] = broadcast_i32(0);
+        low[r] = broadcast_i32(-keys.offset * q[r].sums[g]);
+      }
+      const std::size_t end = (g + 1) * kGroupKeyRows < rows ? (g + 1) * kGroupKeyRows : rows;
+      for (std::size_t i = g * kGroupKeyRows; i < end; i += 4) {
+        if (has_next) next.prefetch_four(i);
+        const U8x64 w[4] = {planes.template row<0>(i), planes.template row<1>(i + 1),
+                            planes.template row<2>(i + 2), planes.template row<3>(i + 3)};
+#pragma GCC unroll 4
+        for (std::size_t k = 0; k < 4; ++k) {
+#pragma GCC unroll 4
+          for (std::size_t r = 0; r < kRows; ++r) {
+            high[r] = dot4(high[r], w[k], x[r] + 8 * i + 8 * k);
+            low[r] = dot4(low[r], w[k], x[r] + 8 * i + 8 * k + 4);
+          }
+        }
+      }
+      const F32x16 group_scale = load_scales(keys.scales[s], g);
+#pragma GCC unroll 4
+      for (std::size_t r = 0; r < kRows; ++r) {
+        sum[r] = fma(to_f32(shift_left<7>(high[r]) + low[r]), group_scale, sum[r]);
+      }
+    }
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < kRows; ++r) {
+      store(scores[r] + s * kSlabTokens, sum[r] * broadcast(*q[r].scale));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cicada::kernels
