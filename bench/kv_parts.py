@@ -101,28 +101,29 @@ def problems(file, count):
 
 
 def gsm8k(runner, args):
-    """A row a setting: right answers, and which the base had right and wrong."""
+    """A row a setting: right answers, and which the base had right and wrong. Problem by problem, so that what there is is paired."""
     asked, model = problems(data_file(args, PROBLEMS), args.problems), model_path(LARGE)
-    rows, base = [], {}
-    for setting in with_base(args.widths):
-        right, results = {}, []
-        for index, (question, answer) in enumerate(asked):
-            say(f"gsm8k: {setting.name}, problem {index + 1} of {len(asked)}, {sum(right.values())} of {len(right)} right")
-            words = f"{question}\n\n{INSTRUCTION}"
+    settings = with_base(args.widths)
+    right, results, refused = {setting: {} for setting in settings}, {setting: [] for setting in settings}, set()
+    for index, (question, answer) in enumerate(asked):
+        words = f"{question}\n\n{INSTRUCTION}"
+        for setting in settings:
+            if setting in refused:
+                continue
+            say(f"gsm8k: problem {index + 1} of {len(asked)}, {setting.name}: {sum(right[setting].values())} of {index} right")
             found = runner.measure("gsm8k", {"model": name_of(model), "prompt": words, "max_tokens": ANSWER_TOKENS}, setting,
                                    ["run", "-m", model, "-p", "-", "-n", str(ANSWER_TOKENS)],
                                    lambda data: {key: data[key] for key in ("text", "completion_tokens", "finish_reason")}, words)
             if found is not None:
-                right[index] = kv_stats.last_number(found["text"]) == answer
-                results.append(found)
+                right[setting][index] = kv_stats.last_number(found["text"]) == answer
+                results[setting].append(found)
             elif not runner.only_kept:
-                break  # a setting that is refused is refused for every problem
-        base = right if setting is kv_runs.BASE else base
-        if right:
-            rows.append({"model": name_of(model), "setting": setting.name, "arguments": setting.spelled, **kv_stats.outcomes(right, base),
-                         "cut_short": sum(result["finish_reason"] == "length" for result in results),
-                         "mean_tokens": sum(result["completion_tokens"] for result in results) / len(results), **origin(results)})
-    return rows
+                refused.add(setting)  # for one problem, then for all
+    return [{"model": name_of(model), "setting": setting.name, "arguments": setting.spelled,
+             **kv_stats.outcomes(right[setting], right[kv_runs.BASE]),
+             "cut_short": sum(result["finish_reason"] == "length" for result in results[setting]),
+             "mean_tokens": sum(result["completion_tokens"] for result in results[setting]) / len(results[setting]),
+             **origin(results[setting])} for setting in settings if results[setting]]
 
 
 def haystack(novel, tokens, index):

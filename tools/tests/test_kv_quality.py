@@ -163,7 +163,7 @@ class Program(unittest.TestCase):
 
     def measure(self, *arguments):
         process = self.start(*arguments)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=250)
         return process.returncode, output, errors
 
     def result(self):
@@ -223,7 +223,7 @@ class Program(unittest.TestCase):
 
     def test_ctrl_c_keeps_what_was_measured_and_says_so(self):
         process = self.start("gsm8k", "--kv", "slow", "--problems", "2")
-        for _ in range(400):
+        for _ in range(2000):
             if any("slow" in call for call in self.calls()):
                 break
             time.sleep(0.05)
@@ -231,7 +231,7 @@ class Program(unittest.TestCase):
         output, errors = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 1)
         self.assertEqual(errors, "kv_quality.py: stopped; what was measured is kept, the same command goes on\n")
-        self.assertIn("| f16 | 2 of 2 |", output)
+        self.assertIn("| f16 | 1 of 1 |", output)
 
     def test_charts_are_drawn_of_what_is_kept(self):
         self.put("peers.json", json.dumps([{"name": "other", "speeds": {"0": [50, 60, 70], "7000": [9]}}]))
