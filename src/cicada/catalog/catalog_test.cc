@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cicada/catalog/hash_record.h"
-#include "cicada/catalog/test_folder.h"
+#include "cicada/platform/test_folder.h"
 
 namespace cicada::catalog {
 namespace {
@@ -56,7 +56,7 @@ TEST(ModelsFolder, CicadaHomeWinsOverHome) {
 }
 
 TEST(Resolve, PathThatExistsWinsOverAName) {
-  const TestFolder folder;
+  const platform::TestFolder folder;
   const std::string file = folder.path() + "/smollm2";
   folder.write("smollm2", "a file of the user");
   PullOptions options;
@@ -88,7 +88,7 @@ TEST(Resolve, MissingFileIsNotTakenForAName) {
 }
 
 TEST(Resolve, PathThatCannotBeLookedAtGetsTheWordsOfTheSystem) {
-  const TestFolder folder;
+  const platform::TestFolder folder;
   folder.write("file", "");
   std::filesystem::create_symlink("loop", folder.path() + "/loop");
   for (const auto& [name, words] : {std::pair("/loop", "Too many levels of symbolic links"),
@@ -102,7 +102,7 @@ TEST(Resolve, PathThatCannotBeLookedAtGetsTheWordsOfTheSystem) {
 }
 
 TEST(Resolve, OfflineRefusesToFetchAndCreatesNothing) {
-  const TestFolder folder;
+  const platform::TestFolder folder;
   PullOptions options;
   options.folder = folder.path() + "/models";
   options.offline = true;
@@ -114,7 +114,7 @@ TEST(Resolve, OfflineRefusesToFetchAndCreatesNothing) {
 }
 
 TEST(HashRecord, ForgetsAFileWhoseSizeOrTimeChanged) {
-  const TestFolder folder;
+  const platform::TestFolder folder;
   const std::string file = folder.path() + "/m.gguf";
   const std::string hash(64, 'a');
   EXPECT_FALSE(is_remembered(file, hash));

@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include "cicada/catalog/test_folder.h"
 #include "cicada/platform/env.h"
 #include "cicada/platform/process.h"
 #include "cicada/platform/sha256.h"
+#include "cicada/platform/test_folder.h"
 
 namespace cicada::catalog {
 namespace {
@@ -76,7 +76,7 @@ class PullTest : public testing::Test {
   std::string file() const { return folder_.read("models/tiny.gguf"); }
   std::string log() const { return folder_.read("wheels/log"); }
 
-  const TestFolder folder_;
+  const platform::TestFolder folder_;
   KnownModel model_;
   PullOptions options_;
   Observed observed_;

@@ -46,7 +46,8 @@ void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
       .add_option("-n,--max-tokens", arguments.max_tokens,
                   "Most tokens to answer (0, the default: as the context has room)")
       ->check(whole_number(0, UINT32_MAX));
-  add_kv_option(command, arguments.kv);
+  add_kv_options(command, arguments.kv);
+  add_prefix_options(command, arguments.prefix);
   command
       .add_option("--temp", arguments.sampler.temperature,
                   "Temperature (default 0: always the likeliest token)")
@@ -81,8 +82,10 @@ Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
   CICADA_TRY(use_kv(answerer.loaded, arguments.kv));
   CICADA_ASSIGN(answerer.tokenizer, tokenizer::Tokenizer::create(*answerer.loaded.file));
   const std::size_t context = context_tokens(arguments.context, answerer.loaded.model->config());
+  CICADA_ASSIGN(const engine::GeneratorOptions options,
+                generator_options(arguments.prefix, answerer.loaded, context));
   CICADA_ASSIGN(answerer.generator,
-                engine::Generator::create(*answerer.loaded.model, *answerer.loaded.pool, context));
+                engine::Generator::create(*answerer.loaded.model, *answerer.loaded.pool, options));
   answerer.options.max_tokens = arguments.max_tokens;
   answerer.options.sampler = arguments.sampler;
   answerer.options.draft = arguments.draft;

@@ -12,6 +12,7 @@
 #include "cicada/chat/chat_template.h"
 #include "cicada/cli/common.h"
 #include "cicada/cli/kv_option.h"
+#include "cicada/cli/prefix_options.h"
 #include "cicada/engine/generator.h"
 #include "cicada/tokenizer/tokenizer.h"
 
@@ -22,6 +23,7 @@ struct AnswerArguments {
   std::uint32_t context = 0;  // tokens; 0: the smaller of what the model was trained for and 4096
   std::uint32_t max_tokens = 0;  // 0: as many as the context has room
   KvArguments kv;
+  PrefixArguments prefix;
   engine::SamplerOptions sampler;
   bool draft = true;
 };

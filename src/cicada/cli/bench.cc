@@ -9,6 +9,7 @@
 
 #include "cicada/cli/answer.h"
 #include "cicada/cli/bench_machine.h"
+#include "cicada/cli/bench_prefix.h"
 #include "cicada/cli/numbers.h"
 #include "cicada/cli/output.h"
 #include "cicada/engine/sampler.h"
@@ -28,6 +29,7 @@ struct BenchArguments {
   std::uint32_t batch = 1;
   std::uint32_t repeats = 5;
   KvArguments kv;
+  PrefixBenchArguments prefix;
   bool machine = false;
   bool json = false;
 };
@@ -319,6 +321,16 @@ Result<int> run_bench_of_machine(const BenchArguments& arguments) {
   return kSuccess;
 }
 
+Result<int> run_bench_of_prefix(const BenchArguments& arguments, const LoadedModel& loaded) {
+  PrefixBenchArguments prefix = arguments.prefix;
+  prefix.repeats = arguments.repeats;
+  CICADA_ASSIGN(const PrefixTimes times, measure_prefix(loaded, prefix));
+  Output output;
+  output.write(arguments.json ? to_json(times, prefix, loaded) : to_text(times, prefix));
+  CICADA_TRY(output.finish());
+  return kSuccess;
+}
+
 Result<int> run_bench(const BenchArguments& arguments) {
   if (arguments.prefill == 0 && arguments.decode == 0) {
     return fail(Code::kInvalidArgument, "bench: -p and -n are both 0, nothing would be measured");
@@ -327,6 +339,7 @@ Result<int> run_bench(const BenchArguments& arguments) {
   CICADA_TRY(check(arguments.kv));
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
   CICADA_TRY(use_kv(loaded, arguments.kv));
+  if (arguments.prefix.prefix > 0) return run_bench_of_prefix(arguments, loaded);
   CICADA_ASSIGN(const BenchResult rates, measure(loaded, arguments));
   BenchReport report = describe(rates, loaded, arguments.batch);
   if (arguments.machine) {
@@ -356,7 +369,13 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(whole_number(1, 512));
   command->add_option("-r,--repeats", arguments->repeats, "Repetitions (default 5)")
       ->check(whole_number(1, 1000));
-  add_kv_option(*command, arguments->kv);
+  add_kv_options(*command, arguments->kv);
+  command
+      ->add_option("--prefix", arguments->prefix.prefix,
+                   "Measure instead the first token after this many tokens that are known")
+      ->check(whole_number(1, kMost));
+  command->add_option("--tail", arguments->prefix.tail, "Tokens behind them (default 16)")
+      ->check(whole_number(1, kMost));
   command->add_flag("--machine", arguments->machine,
                     "Measure what the machine allows; -m is then not needed");
   command->add_flag("--json", arguments->json, "Print one JSON object");

@@ -63,6 +63,7 @@ Result<int> chat_loop(const ChatArguments& arguments) {
       status = report(turn.error());
     }
     CICADA_TRY(output.finish());
+    answerer.generator->save_prefix();  // while the answer is read
   }
   // At a terminal the refusal was read when it came; a script learns here how the last message
   // went.

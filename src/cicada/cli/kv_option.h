@@ -1,4 +1,4 @@
-// The --kv option: in which width keys and values are cached.
+// The --kv and --kv-policy options: in which width keys and values are cached, and which are read.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,14 +11,15 @@ namespace cicada::cli {
 
 struct KvArguments {
   std::string type = "f16";
+  std::string policy = "all";
 };
 
-void add_kv_option(CLI::App& command, KvArguments& arguments);
+void add_kv_options(CLI::App& command, KvArguments& arguments);
 
 // What is wrong with the option whatever the model. Errors: kInvalidArgument.
 Result<void> check(const KvArguments& arguments);
 
-// Makes the model cache as asked for. Errors: kInvalidArgument for a type that is not one.
+// Makes the model cache and attend as asked for. Errors: kInvalidArgument for what is not one.
 Result<void> use_kv(const LoadedModel& loaded, const KvArguments& arguments);
 
 }  // namespace cicada::cli

@@ -73,6 +73,7 @@ struct Comparison {
 // One way to run the model, with its cache.
 struct Way {
   model::KvFormat format;
+  model::KvPolicy policy;
   std::optional<engine::Scorer> scorer;
 };
 
@@ -87,9 +88,9 @@ class ChunkScorer {
         .context = context,
         .batch = arguments.batch,
         .role = arguments.role == "decode" ? model::Role::kDecode : model::Role::kPrefill};
-    CICADA_TRY(scorer.add_way(arguments.kv.type));
+    CICADA_TRY(scorer.add_way(arguments.kv));
     if (!arguments.against.empty()) {
-      CICADA_TRY(scorer.add_way(arguments.against));
+      CICADA_TRY(scorer.add_way({.type = arguments.against, .policy = "all"}));
       scorer.kept_.resize((context - 1 - scorer.first_) * loaded.model->config().vocab);
     }
     scorer.nll_.resize(context);
@@ -142,18 +143,24 @@ class ChunkScorer {
  private:
   explicit ChunkScorer(const LoadedModel& loaded) : loaded_(&loaded) {}
 
-  Result<void> add_way(const std::string& kv) {
+  Result<void> add_way(const KvArguments& kv) {
     Way way;
-    CICADA_ASSIGN(way.format, model::parse_kv_format(kv, loaded_->model->config().num_layers));
-    loaded_->model->use_kv(way.format);
+    CICADA_ASSIGN(way.format, model::parse_kv_format(kv.type, loaded_->model->config().num_layers));
+    CICADA_ASSIGN(way.policy, model::parse_kv_policy(kv.policy));
+    use(way);
     CICADA_ASSIGN(way.scorer, engine::Scorer::create(*loaded_->model, *loaded_->pool, options_));
     ways_.push_back(std::move(way));
     return {};
   }
 
+  void use(const Way& way) {
+    loaded_->model->use_kv(way.format);
+    loaded_->model->use_policy(way.policy);
+  }
+
   Result<void> run(std::size_t way, std::span<const TokenId> text,
                    const engine::Scorer::OnRow& on_row) {
-    loaded_->model->use_kv(ways_[way].format);
+    use(ways_[way]);
     return ways_[way].scorer->run(text, first_, platform::interrupted, on_row);
   }
 
@@ -262,7 +269,7 @@ void add_perplexity(CLI::App& app, Action& action) {
       ->check(whole_number(0, UINT32_MAX));
   command->add_option("-b,--batch", arguments->batch, "Tokens computed at once (default 512)")
       ->check(whole_number(1, UINT32_MAX));
-  add_kv_option(*command, arguments->kv);
+  add_kv_options(*command, arguments->kv);
   command->add_option("--against", arguments->against,
                       "Compare with this KV type: loss, divergence, same best token");
   command->add_option("--role", arguments->role, "prefill, or decode: one token at a time")

@@ -1,6 +1,8 @@
 // `cicada run`: one answer, streamed.
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "cicada/cli/answer.h"
 #include "cicada/cli/messages.h"
 #include "cicada/cli/output.h"
@@ -39,15 +41,21 @@ Result<std::vector<TokenId>> encode_prompt(const RunArguments& arguments,
   return chat_template.encode(messages, *answerer.tokenizer, render_options());
 }
 
+double milliseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
 std::string to_json(const Answer& answer, const model::Model& model) {
   const engine::Generation& generation = answer.generation;
   json::Writer writer;
   writer.begin_object()
       .field("text", answer.text)
       .field("prompt_tokens", generation.prompt_tokens)
+      .field("reused_tokens", generation.reused_tokens)
       .field("completion_tokens", generation.tokens.size())
       .field("finish_reason", engine::finish_reason_name(generation.reason))
       .field("prefill_tokens_per_second", generation.prefill_rate())
+      .field("prefill_ms", milliseconds(generation.prefill_time))
       .field("decode_tokens_per_second", generation.decode_rate())
       .field("drafted_tokens", generation.drafted_tokens)
       .field("accepted_tokens", generation.accepted_tokens)
@@ -73,8 +81,10 @@ Result<int> run(const RunArguments& arguments) {
   CICADA_TRY(output.finish());  // the answer is whole before anything is said about it
   if (!arguments.json) {
     const engine::Generation& g = result.generation;
-    say(fmt::format("{} prompt tokens at {:.1f}/s, {} answered at {:.1f}/s ({}, {}, {} threads)",
-                    g.prompt_tokens, g.prefill_rate(), g.tokens.size(), g.decode_rate(),
+    const std::string reused =
+        g.reused_tokens == 0 ? "" : fmt::format(" ({} known)", g.reused_tokens);
+    say(fmt::format("{} prompt tokens{} at {:.1f}/s, {} answered at {:.1f}/s ({}, {}, {} threads)",
+                    g.prompt_tokens, reused, g.prefill_rate(), g.tokens.size(), g.decode_rate(),
                     engine::finish_reason_name(g.reason),
                     platform::name(answerer.loaded.model->level()), answerer.loaded.pool->size()));
   }

@@ -12,7 +12,7 @@ TEST(Generate, AllocatesNothingFromTheFirstTokenOn) {
   if (!platform::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
   platform::ThreadPool pool(2);
   const auto model = model::load_test_model(model::test_file({}), pool, kernels::best_level());
-  auto generator = Generator::create(*model, pool, 400);
+  auto generator = Generator::create(*model, pool, {.context = 400});
   ASSERT_TRUE(generator.has_value());
   const std::vector<TokenId> prompt(20, TokenId(3));
   const SamplerOptions samplers[] = {
@@ -33,6 +33,30 @@ TEST(Generate, AllocatesNothingFromTheFirstTokenOn) {
     EXPECT_EQ(tokens, 300U);
     EXPECT_EQ(last - first, 0U) << "temperature " << sampler.temperature;
   }
+}
+
+// Pages that an answer needs are taken from remembered prefixes meanwhile.
+TEST(Generate, AllocatesNothingWhereRememberedPagesAreGivenUp) {
+  if (!platform::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
+  platform::ThreadPool pool(2);
+  const auto model = model::load_test_model(model::test_file({}), pool, kernels::best_level());
+  auto generator =
+      Generator::create(*model, pool, {.context = 320, .page_tokens = 16, .pool_pages = 21});
+  ASSERT_TRUE(generator.has_value());
+  const auto ignore = [](TokenId) { return true; };
+  const std::vector<TokenId> first(300, TokenId(3));
+  ASSERT_TRUE((*generator)->generate(first, {.max_tokens = 1}, ignore).has_value());
+  std::size_t before = 0;
+  std::size_t last = 0;
+  const std::vector<TokenId> second(20, TokenId(4));
+  const auto result = (*generator)->generate(second, {.max_tokens = 290}, [&](TokenId) {
+    last = allocations.load();
+    if (before == 0) before = last;
+    return true;
+  });
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(last - before, 0U);
+  EXPECT_GT((*generator)->prefix_counters().evictions, 10U);
 }
 
 }  // namespace

@@ -16,6 +16,10 @@ double rate(std::size_t tokens, std::chrono::nanoseconds time) {
 
 constexpr TokenId kNoToken{-1};
 
+std::size_t pages_of(const kv::KvLayout& layout, std::size_t tokens) {
+  return (tokens + layout.page_tokens() - 1) / layout.page_tokens();
+}
+
 }  // namespace
 
 std::string_view finish_reason_name(FinishReason reason) {
@@ -45,7 +49,8 @@ Result<void> check_cache_fits(const kv::KvLayout& layout, std::size_t context,
                               std::uint64_t available_bytes) {
   const std::size_t per_token = layout.bytes_per_token();
   if (context <= available_bytes / std::max<std::size_t>(1, per_token)) return {};
-  const std::uint64_t fitting = available_bytes / per_token / kv::kPageTokens * kv::kPageTokens;
+  const std::uint64_t fitting =
+      available_bytes / per_token / layout.page_tokens() * layout.page_tokens();
   return fail(
       Code::kOutOfMemory,
       "a context of {} tokens needs {:.0f} bytes for keys and values ({} a token), {} bytes are "
@@ -54,46 +59,95 @@ Result<void> check_cache_fits(const kv::KvLayout& layout, std::size_t context,
       available_bytes, fitting);
 }
 
+std::size_t default_pool_pages(const kv::KvLayout& layout, std::size_t context,
+                               std::uint64_t available_bytes) {
+  constexpr std::size_t kMostCachedTokens = std::size_t{1} << 20;
+  constexpr std::uint64_t kShare = 4;  // one part in four
+  // One more than the context fills: a shared page and its copy are there at once.
+  const std::uint64_t needed = pages_of(layout, context) + 1;
+  const std::uint64_t page_bytes = std::max<std::size_t>(1, layout.page_bytes());
+  const std::uint64_t fitting = available_bytes / page_bytes;
+  const std::uint64_t spare = fitting > needed ? (fitting - needed) / kShare : 0;
+  return needed + std::min<std::uint64_t>(spare, kMostCachedTokens / layout.page_tokens());
+}
+
 Result<std::unique_ptr<Generator>> Generator::create(const model::Model& model,
                                                      platform::ThreadPool& pool,
-                                                     std::size_t context, std::size_t chunk) {
-  const std::size_t max_rows = std::max<std::size_t>(1, std::min(chunk, context));
-  CICADA_TRY(check_cache_fits(model.kv_layout(), context, platform::available_memory_bytes()));
-  CICADA_ASSIGN(auto executor, model::Executor::create(
-                                   model, pool, {.max_rows = max_rows, .max_context = context}));
-  const std::size_t pages = (context + kv::kPageTokens - 1) / kv::kPageTokens;
-  CICADA_ASSIGN(kv::PagePool page_pool, kv::PagePool::create(model.kv_layout(), pages));
+                                                     const GeneratorOptions& options) {
+  CICADA_TRY(kv::check_page_tokens(options.page_tokens));
+  const kv::KvLayout layout = model.kv_layout(options.page_tokens);
+  const std::uint64_t available = platform::available_memory_bytes();
+  CICADA_TRY(check_cache_fits(layout, options.context, available));
+  std::optional<kv::PrefixStore> store;
+  if (options.prefix_store) {
+    kv::PrefixStoreOptions store_options = *options.prefix_store;
+    store_options.numerics_id = model.numerics_id();
+    auto opened = kv::PrefixStore::open(layout, std::move(store_options));
+    if (!opened) return fail(std::move(opened).error().with_context("prefix cache"));
+    store = std::move(*opened);
+  }
+  const std::size_t max_rows = std::max<std::size_t>(1, std::min(options.chunk, options.context));
+  CICADA_ASSIGN(
+      auto executor,
+      model::Executor::create(model, pool, {.max_rows = max_rows, .max_context = options.context}));
+  const std::size_t pages = options.pool_pages != 0
+                                ? options.pool_pages
+                                : default_pool_pages(layout, options.context, available);
+  auto page_pool = kv::PagePool::create(layout, pages);
+  // Address space may be scarcer than memory: then nothing but the context is cached.
+  if (!page_pool) page_pool = kv::PagePool::create(layout, pages_of(layout, options.context) + 1);
+  if (!page_pool) return fail(std::move(page_pool).error());
   const std::size_t logits = (1 + DraftLength::kMost) * model.config().vocab;
   CICADA_ASSIGN(tensor::Buffer buffer, tensor::Buffer::create(logits * sizeof(float)));
-  return std::unique_ptr<Generator>(
-      new Generator(model, std::move(executor), std::move(page_pool), std::move(buffer), context));
+  return std::unique_ptr<Generator>(new Generator(
+      model, std::move(executor), std::make_unique<kv::PagePool>(std::move(*page_pool)),
+      std::move(store), std::move(buffer), options.context));
 }
 
 Generator::Generator(const model::Model& model, std::unique_ptr<model::Executor> executor,
-                     kv::PagePool pool, tensor::Buffer logits, std::size_t context)
+                     std::unique_ptr<kv::PagePool> pool, std::optional<kv::PrefixStore> store,
+                     tensor::Buffer logits, std::size_t context)
     : executor_(std::move(executor)),
-      pool_(std::make_unique<kv::PagePool>(std::move(pool))),
+      pool_(std::move(pool)),
+      prefixes_(*pool_, std::move(store)),
       sequence_(*pool_),
       context_(context),
       logits_(std::move(logits)),
       sampler_(model.config().vocab),
       drafter_(context) {
   cached_.reserve(context);
+  sequence_.expect(context);
   rows_.reserve(executor_->limits().max_rows);
+}
+
+// Brings the longest known beginning of a prompt into the sequence; all it has is then in cached_.
+Result<void> Generator::reuse(std::span<const TokenId> prompt, const std::string& salt) {
+  // The last token is always computed: its logits are what is asked for.
+  const std::span<const TokenId> wanted = prompt.first(prompt.size() - 1);
+  std::size_t same = 0;
+  if (salt == salt_) {
+    const std::size_t most = std::min(cached_.size(), wanted.size());
+    while (same < most && cached_[same] == wanted[same]) ++same;
+  }
+  cached_.resize(same);
+  sequence_.truncate(same);
+  salt_ = salt;
+  // Also looked for with the last token: its page may be known as a whole, and is then copied.
+  same = std::min(prefixes_.extend(sequence_, same, salt, prompt), wanted.size());
+  cached_.assign(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(same));
+  return sequence_.make_writable(same, prompt.size());
 }
 
 // True when the prompt was read to its end, false when the user stopped it.
 Result<bool> Generator::prefill(std::span<const TokenId> prompt, const GenerateOptions& options,
                                 Generation& result) {
   const auto start = Clock::now();
-  std::size_t same = 0;
-  // The last token is always computed: its logits are what is asked for.
-  while (same < cached_.size() && same + 1 < prompt.size() && cached_[same] == prompt[same]) ++same;
-  cached_.resize(same);
-  result.reused_tokens = same;
+  CICADA_TRY(reuse(prompt, options.salt));
+  result.reused_tokens = cached_.size();
+  is_saved_ = false;
   CICADA_TRY(sequence_.reserve(prompt.size()));
   kv::Sequence* const sequences[] = {&sequence_};
-  for (std::size_t at = same; at < prompt.size();) {
+  for (std::size_t at = cached_.size(); at < prompt.size();) {
     if (options.is_cancelled && options.is_cancelled()) return false;
     const std::size_t count = std::min(executor_->limits().max_rows, prompt.size() - at);
     rows_.clear();
@@ -127,21 +181,36 @@ Result<Generation> Generator::generate(std::span<const TokenId> prompt,
   }
   Generation result;
   result.prompt_tokens = prompt.size();
+  auto answered = answer(prompt, options, on_token, result);
+  // However it ended: decoded positions go, prefilled ones are remembered.
+  sequence_.truncate(cached_.size());
+  prefixes_.add(sequence_, salt_, cached_);
+  if (!answered) return fail(std::move(answered).error());
+  return result;
+}
+
+Result<void> Generator::answer(std::span<const TokenId> prompt, const GenerateOptions& options,
+                               const std::function<bool(TokenId)>& on_token, Generation& result) {
   CICADA_ASSIGN(const bool is_read, prefill(prompt, options, result));
   if (!is_read) {
     result.reason = FinishReason::kCancelled;
-    return result;
+    return {};
   }
   const std::size_t room = context_ - prompt.size();
   const std::size_t limit =
       options.max_tokens == 0 ? room : std::min<std::size_t>(options.max_tokens, room);
   result.tokens.reserve(limit);
-  CICADA_TRY(sequence_.reserve(prompt.size() + limit));
   drafter_.reset(prompt);
   const auto start = Clock::now();
   CICADA_TRY(decode(prompt.size() + limit, options, on_token, result));
   result.decode_time = Clock::now() - start;
-  return result;
+  return {};
+}
+
+void Generator::save_prefix() {
+  if (is_saved_) return;
+  is_saved_ = true;
+  prefixes_.save(sequence_, salt_, cached_);
 }
 
 // Generates the tokens of positions up to `end`; the logits of the first are there.
@@ -209,6 +278,11 @@ Result<std::size_t> Generator::step(TokenId token, std::size_t position, std::si
     row.token = guess;
     ++row.position;
     rows_.push_back(row);
+  }
+  // Pages are taken as the answer grows, so that a short one costs no remembered prefix.
+  if (auto room = sequence_.reserve(position + rows_.size()); !room) {
+    return fail(std::move(room).error().with_context(
+        fmt::format("after {} tokens of the answer", result.tokens.size())));
   }
   kv::Sequence* const sequences[] = {&sequence_};
   const std::size_t vocab = executor_->model().config().vocab;

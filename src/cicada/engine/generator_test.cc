@@ -26,7 +26,7 @@ class GeneratorTest : public testing::TestWithParam<platform::IsaLevel> {
       : pool_(2), model_(model::load_test_model(model::test_file({}), pool_, GetParam())) {}
 
   std::unique_ptr<Generator> generator(std::size_t context, std::size_t chunk = 16) {
-    auto made = Generator::create(*model_, pool_, context, chunk);
+    auto made = Generator::create(*model_, pool_, {.context = context, .chunk = chunk});
     EXPECT_TRUE(made.has_value());
     return std::move(*made);
   }
@@ -150,7 +150,7 @@ TEST(CacheFits, AContextBeyondMemoryIsRefusedWithWhatFits) {
 TEST_P(GeneratorTest, LogitsThatAreNotFiniteEndItWithAnError) {
   for (const float head : {std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
     const auto model = model::load_test_model(model::test_file({.head = head}), pool_, GetParam());
-    auto generator = Generator::create(*model, pool_, 64);
+    auto generator = Generator::create(*model, pool_, {.context = 64});
     for (const GenerateOptions& options : {GenerateOptions{}, kSampled}) {
       bool has_answered = false;
       const auto result = (*generator)->generate(prompt(5), options, [&](TokenId) {

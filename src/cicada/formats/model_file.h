@@ -83,6 +83,10 @@ class ModelFile {
   void drop_pages(const TensorInfo& tensor) const;
   // The same for a range of the tensor's bytes.
   void drop_pages(const TensorInfo& tensor, std::size_t begin_bytes, std::size_t size_bytes) const;
+  // And for a range of the file's.
+  void drop_range(std::size_t begin_bytes, std::size_t size_bytes) const {
+    file_.drop_pages(begin_bytes, size_bytes);
+  }
 
  private:
   friend Result<ModelFile> read_gguf(platform::MappedFile file);

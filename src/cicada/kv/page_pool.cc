@@ -8,6 +8,12 @@
 
 namespace cicada::kv {
 
+Result<void> check_page_tokens(std::size_t page_tokens) {
+  if (page_tokens == 16 || page_tokens == 32 || page_tokens == 64) return {};
+  return fail(Code::kInvalidArgument, "KV pages of {} tokens: 16, 32 and 64 are possible",
+              page_tokens);
+}
+
 Result<PagePool> PagePool::create(KvLayout layout, std::size_t num_pages) {
   const auto bytes = checked_mul(layout.page_bytes(), num_pages);
   if (!bytes || num_pages > std::numeric_limits<std::int32_t>::max()) {
@@ -20,7 +26,7 @@ Result<PagePool> PagePool::create(KvLayout layout, std::size_t num_pages) {
 }
 
 PagePool::PagePool(KvLayout layout, tensor::Buffer memory, std::size_t num_pages)
-    : layout_(std::move(layout)), memory_(std::move(memory)), held_(num_pages, false) {
+    : layout_(std::move(layout)), memory_(std::move(memory)), holders_(num_pages, 0) {
   free_.reserve(num_pages);
   for (std::size_t i = num_pages; i > 0; --i) {
     free_.emplace_back(static_cast<std::int32_t>(i - 1));
@@ -28,49 +34,39 @@ PagePool::PagePool(KvLayout layout, tensor::Buffer memory, std::size_t num_pages
 }
 
 Result<PageId> PagePool::allocate() {
-  if (free_.empty()) {
+  if (free_.empty() && (reclaimer_ == nullptr || !reclaimer_->reclaim())) {
     return fail(Code::kOutOfCapacity, "all {} KV pages of {} tokens are in use", num_pages(),
                 layout_.page_tokens());
   }
+  CICADA_CHECK(!free_.empty(), "a reclaimed page is free");
   const PageId id = free_.back();
   free_.pop_back();
-  held_[static_cast<std::size_t>(id.value)] = true;
+  holders_[static_cast<std::size_t>(id.value)] = 1;
   return id;
+}
+
+void PagePool::retain(PageId id) {
+  const auto index = static_cast<std::size_t>(id.value);
+  CICADA_CHECK(index < holders_.size() && holders_[index] > 0, "a retained page is held");
+  ++holders_[index];
 }
 
 void PagePool::release(PageId id) {
   const auto index = static_cast<std::size_t>(id.value);
-  CICADA_CHECK(index < held_.size() && held_[index], "a released page is held");
-  held_[index] = false;
-  free_.push_back(id);
+  CICADA_CHECK(index < holders_.size() && holders_[index] > 0, "a released page is held");
+  if (--holders_[index] == 0) free_.push_back(id);
 }
 
 void PagePool::check_conservation() const {
   std::size_t held = 0;
-  for (const bool is_held : held_) held += is_held ? 1 : 0;
-  CICADA_CHECK(held + free_.size() == held_.size(), "free + held = total");
-}
-
-Sequence::Sequence(Sequence&& other) noexcept
-    : pool_(other.pool_),
-      pages_(std::exchange(other.pages_, {})),
-      memory_(std::exchange(other.memory_, {})) {}
-
-Result<void> Sequence::reserve(std::size_t num_tokens) {
-  while (capacity_tokens() < num_tokens) {
-    CICADA_ASSIGN(const PageId id, pool_->allocate());
-    pages_.push_back(id);
-    memory_.push_back(pool_->page(id));
-  }
-  return {};
-}
-
-void Sequence::truncate(std::size_t num_tokens) {
-  const std::size_t keep = (num_tokens + layout().page_tokens() - 1) / layout().page_tokens();
-  while (pages_.size() > keep) {
-    pool_->release(pages_.back());
-    pages_.pop_back();
-    memory_.pop_back();
+  for (const std::uint32_t holders : holders_) held += holders > 0 ? 1 : 0;
+  CICADA_CHECK(held + free_.size() == holders_.size(), "free + held = total");
+  std::vector<bool> seen(holders_.size(), false);
+  for (const PageId id : free_) {
+    const auto index = static_cast<std::size_t>(id.value);
+    CICADA_CHECK(holders_[index] == 0, "a free page is held by nobody");
+    CICADA_CHECK(!seen[index], "a free page is free once");
+    seen[index] = true;
   }
 }
 

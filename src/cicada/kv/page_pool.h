@@ -1,7 +1,9 @@
-// The pool of KV pages: keys and values of some consecutive positions of one sequence, for every
+// The pool of KV pages: keys and values of some consecutive positions of a sequence, for every
 // layer and KV head (layout.h).
 //
-// Pages are reserved as address space at once and touched only when used.
+// A page may have several holders: sequences with a common beginning, and the tree that remembers
+// it (prefix_tree.h). It is free again when the last one has released it. Pages are reserved as
+// address space at once and touched only when used.
 // Invariant: free + held = total (checked by check_conservation()).
 // Threads: one thread (the step loop); page memory may be written by workers at distinct places.
 #pragma once
@@ -19,24 +21,44 @@ namespace cicada::kv {
 
 using PageId = Id<struct PageIdTag>;
 
+// What a page may have as its number of tokens. Errors: kInvalidArgument with what is allowed.
+Result<void> check_page_tokens(std::size_t page_tokens);
+
+// Holds pages that it can do without; a pool that has none left asks for one back.
+class PageReclaimer {
+ public:
+  virtual ~PageReclaimer() = default;
+  // Makes at least one page free, or returns false when it can spare none. Allocates no memory.
+  virtual bool reclaim() = 0;
+};
+
 class PagePool {
  public:
   // Errors: kOutOfMemory.
   static Result<PagePool> create(KvLayout layout, std::size_t num_pages);
 
   const KvLayout& layout() const { return layout_; }
-  std::size_t num_pages() const { return held_.size(); }
+  std::size_t num_pages() const { return holders_.size(); }
   std::size_t num_free() const { return free_.size(); }
 
-  // Errors: kOutOfCapacity when every page is held.
+  // A page with one holder. Errors: kOutOfCapacity when every page is held and nobody can spare
+  // one.
   Result<PageId> allocate();
+  // One more holder of a held page.
+  void retain(PageId id);
   void release(PageId id);
+  std::uint32_t num_holders(PageId id) const {
+    return holders_[static_cast<std::size_t>(id.value)];
+  }
+
+  // Asked when no page is free; nullptr: nobody. It must outlive the pool or take itself off.
+  void set_reclaimer(PageReclaimer* reclaimer) { reclaimer_ = reclaimer; }
 
   std::byte* page(PageId id) {
     return memory_.data() + static_cast<std::size_t>(id.value) * layout_.page_bytes();
   }
 
-  // Broken invariants stop the process: free + held = total.
+  // Broken invariants stop the process: free + held = total, and nothing free is held.
   void check_conservation() const;
 
  private:
@@ -45,39 +67,8 @@ class PagePool {
   KvLayout layout_;
   tensor::Buffer memory_;
   std::vector<PageId> free_;
-  std::vector<bool> held_;
-};
-
-// One sequence's pages, in order. Grows as positions are written; gives its pages back when
-// destroyed. Lifetime: borrows the pool.
-class Sequence {
- public:
-  explicit Sequence(PagePool& pool) : pool_(&pool) {}
-  Sequence(Sequence&& other) noexcept;
-  Sequence& operator=(Sequence&&) = delete;
-  Sequence(const Sequence&) = delete;
-  Sequence& operator=(const Sequence&) = delete;
-  ~Sequence() { truncate(0); }
-
-  // Makes room for positions [0, num_tokens). Errors: kOutOfCapacity; pages got so far stay.
-  Result<void> reserve(std::size_t num_tokens);
-  // Gives back the pages that hold only positions from `num_tokens` on.
-  void truncate(std::size_t num_tokens);
-
-  const KvLayout& layout() const { return pool_->layout(); }
-  std::size_t capacity_tokens() const { return pages_.size() * layout().page_tokens(); }
-  // Page memory in order; valid until the next reserve() or truncate().
-  std::byte* const* page_memory() const { return memory_.data(); }
-  // Slab `index` of a head of layout(), to write.
-  std::byte* slab(const kernels::CachedHead& head, std::size_t index) const {
-    return memory_[index / head.slabs_in_page] + head.offset_bytes +
-           index % head.slabs_in_page * head.slab_bytes();
-  }
-
- private:
-  PagePool* pool_;
-  std::vector<PageId> pages_;
-  std::vector<std::byte*> memory_;
+  std::vector<std::uint32_t> holders_;  // [pages]; 0: free
+  PageReclaimer* reclaimer_ = nullptr;
 };
 
 }  // namespace cicada::kv

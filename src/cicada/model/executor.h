@@ -17,7 +17,7 @@
 #include "cicada/base/result.h"
 #include "cicada/kernels/attention/attention.h"
 #include "cicada/kernels/rows/rows.h"
-#include "cicada/kv/page_pool.h"
+#include "cicada/kv/sequence.h"
 #include "cicada/model/model.h"
 #include "cicada/model/workspace.h"
 #include "cicada/platform/work_sharing.h"
@@ -77,7 +77,6 @@ class Executor {
 
   // How a span with one row is cut: KV heads by splits by parts of a group.
   struct SplitUnits {
-    std::size_t first = 0;  // split
     std::size_t splits = 0;
     std::size_t parts = 1;
     std::size_t count = 0;

@@ -14,10 +14,37 @@ using kernels::kSplitKeys;
 
 constexpr auto kSplit = static_cast<std::int64_t>(kSplitKeys);
 
-// The first key that a query at `position` sees.
-std::int64_t first_key(const LayerConfig& layer, std::int64_t position) {
-  if (layer.window == 0) return 0;
+// Which keys a query at `position` sees besides the sinks: from this one on.
+std::int64_t first_key(const LayerConfig& layer, const KvPolicy& policy, std::int64_t position) {
+  if (layer.window == 0) return policy.first_key(position);
   return std::max<std::int64_t>(0, position - layer.window + 1);
+}
+
+// The keys at the beginning that a query sees too.
+std::int64_t sinks(const LayerConfig& layer, const KvPolicy& policy) {
+  return layer.window == 0 && policy.window > 0 ? policy.sinks : 0;
+}
+
+// The key ranges that queries at positions first … last see, ascending: those of the sinks, and
+// those of the window.
+struct SeenSplits {
+  std::size_t num_sinks = 0;
+  std::size_t first = 0;  // of the window
+  std::size_t count = 0;  // of both
+
+  std::size_t at(std::size_t index) const {
+    return index < num_sinks ? index : first + index - num_sinks;
+  }
+};
+
+SeenSplits seen_splits(const LayerConfig& layer, const KvPolicy& policy, std::int64_t first,
+                       std::int64_t last) {
+  SeenSplits splits;
+  splits.first = static_cast<std::size_t>(first_key(layer, policy, first) / kSplit);
+  const auto sink_splits = static_cast<std::size_t>((sinks(layer, policy) + kSplit - 1) / kSplit);
+  splits.num_sinks = std::min(sink_splits, splits.first);
+  splits.count = splits.num_sinks + static_cast<std::size_t>(last / kSplit) + 1 - splits.first;
+  return splits;
 }
 
 // Into how many units the heads of a group are cut when there are `units` groups, so that the last
@@ -42,7 +69,8 @@ kernels::AttentionRow Executor::query(const Step& step, std::size_t row, std::ui
   const std::int64_t position = rows_[row].position;
   return {.q = workspace_.q + (row * config_.num_heads + head) * config_.head_dim,
           .position = position,
-          .first_key = first_key(config_.layers[step.layer], position),
+          .first_key = first_key(config_.layers[step.layer], model_->kv_policy(), position),
+          .sinks = sinks(config_.layers[step.layer], model_->kv_policy()),
           .bias = {.reversed = model_->reversed_bias(step.layer, head),
                    .limit = config_.rel_pos_max_distance},
           .key_bias = workspace_.key_bias == nullptr ? nullptr : key_bias_query(row, head)};
@@ -99,9 +127,9 @@ void Executor::attend_blocks(const Step& step, std::size_t worker) {
 Executor::SplitUnits Executor::split_units(const Step& step, const Span& span) const {
   SplitUnits units;
   if (span.num_rows > 1 || (step.wanted_rows && !any_wanted(span, 0, 1))) return units;
-  const LayerConfig& layer = config_.layers[step.layer];
-  units.first = static_cast<std::size_t>(first_key(layer, span.first_position) / kSplit);
-  units.splits = static_cast<std::size_t>(span.first_position / kSplit) + 1 - units.first;
+  units.splits = seen_splits(config_.layers[step.layer], model_->kv_policy(), span.first_position,
+                             span.first_position)
+                     .count;
   units.parts = parts_of_group(spans_.size() * config_.num_kv_heads * units.splits,
                                config_.group_size(), pool_->size());
   units.count = config_.num_kv_heads * units.splits * units.parts;
@@ -136,9 +164,11 @@ Executor::SplitUnit Executor::split_unit(const Step& step, std::size_t index) co
       continue;
     }
     const std::size_t split = index / units.parts;
+    const SeenSplits seen = seen_splits(config_.layers[step.layer], model_->kv_policy(),
+                                        span.first_position, span.first_position);
     return {.span = &span,
             .kv_head = static_cast<std::uint32_t>(split / units.splits),
-            .split = units.first + split % units.splits,
+            .split = seen.at(split % units.splits),
             .part = index % units.parts,
             .parts = units.parts};
   }
@@ -179,15 +209,16 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
                               .num_rows = count,
                               .scratch = scratch.attention};
   const std::int64_t last_position = scratch.queries[count - 1].position;
-  for (std::int64_t split = scratch.queries[0].first_key / kSplit; split <= last_position / kSplit;
-       ++split) {
-    call.key_begin = split * kSplit;
-    call.key_end = std::min((split + 1) * kSplit, last_position + 1);
+  const SeenSplits seen = seen_splits(config_.layers[step.layer], model_->kv_policy(),
+                                      scratch.queries[0].position, last_position);
+  for (std::size_t i = 0; i < seen.count; ++i) {
+    call.key_begin = static_cast<std::int64_t>(seen.at(i)) * kSplit;
+    call.key_end = std::min(call.key_begin + kSplit, last_position + 1);
     attention_.attend(call);
-    for (std::size_t i = 0; i < count; ++i) {
-      const AttentionRow& row = scratch.queries[i];
-      attention_.merge(row.out, row.stats, config_.value_dim, scratch.total_out + i * padded,
-                       scratch.total_stats + 2 * i);
+    for (std::size_t r = 0; r < count; ++r) {
+      const AttentionRow& row = scratch.queries[r];
+      attention_.merge(row.out, row.stats, config_.value_dim, scratch.total_out + r * padded,
+                       scratch.total_stats + 2 * r);
     }
   }
   const std::size_t width = std::size_t{config_.num_heads} * config_.value_dim;
@@ -230,13 +261,13 @@ void Executor::fold_splits(const Step& step, std::size_t row, std::size_t worker
   const WorkerScratch& scratch = workspace_.workers[worker];
   const std::size_t span_idx = row_span_[row];
   const std::int64_t position = rows_[row].position;
-  const auto first =
-      static_cast<std::size_t>(first_key(config_.layers[step.layer], position) / kSplit);
-  const auto last = static_cast<std::size_t>(position / kSplit);
+  const SeenSplits seen =
+      seen_splits(config_.layers[step.layer], model_->kv_policy(), position, position);
   for (std::size_t head = 0; head < config_.num_heads; ++head) {
     std::fill_n(scratch.total_out, workspace_.padded_value_dim(), 0.0F);
     float stats[2] = {kernels::kNoScore, 0.0F};
-    for (std::size_t split = first; split <= last; ++split) {
+    for (std::size_t i = 0; i < seen.count; ++i) {
+      const std::size_t split = seen.at(i);
       attention_.merge(workspace_.split_out(span_idx, head, split),
                        workspace_.split_stats(span_idx, head, split), config_.value_dim,
                        scratch.total_out, stats);

@@ -110,6 +110,7 @@ std::string Model::numerics_id() const {
                                  kNumericsVersion, platform::name(platform::numerics_of(level_)),
                                  kv_format_name(kv_format_), kernels::kKeyTile, kernels::kSplitKeys,
                                  fmt::join(plan_.elided, ","));
+  if (kv_policy_.window > 0) text += fmt::format("; {}", kv_policy_name(kv_policy_));
   for (const Step& step : plan_.steps) {
     for (const Product& product : step.products) {
       text += fmt::format(";{}={}/{}", product.tensor, tensor::name(product.w.dtype),

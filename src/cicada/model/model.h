@@ -11,6 +11,7 @@
 #include "cicada/kv/page_pool.h"
 #include "cicada/model/config.h"
 #include "cicada/model/kv_format.h"
+#include "cicada/model/kv_policy.h"
 #include "cicada/model/plan.h"
 #include "cicada/model/weights.h"
 #include "cicada/platform/cpu.h"
@@ -40,6 +41,9 @@ class Model {
   // it before executors and caches are made. `format` has all the model's layers, or none.
   void use_kv(KvFormat format);
   bool caches_any_key_without_bias() const;
+  // Attends to fewer keys from now on; call it before executors are made.
+  void use_policy(const KvPolicy& policy) { kv_policy_ = policy; }
+  const KvPolicy& kv_policy() const { return kv_policy_; }
   const KvFormat& kv_format() const { return kv_format_; }
 
   // Of the cache that sequences of this model need, in pages of 16, 32 or 64 tokens.
@@ -60,6 +64,7 @@ class Model {
   Config config_;
   Weights weights_;
   KvFormat kv_format_;
+  KvPolicy kv_policy_;
   Plan plan_;
   platform::IsaLevel level_ = platform::IsaLevel::kScalar;
   bool elide_ = true;

@@ -31,14 +31,16 @@ struct Way {
   std::size_t warm_prefix = 0;  // tokens kept from an earlier run that went on differently
   std::size_t prompt =
       SIZE_MAX;  // tokens after which the rest is decoded one at a time, in that role
+  std::size_t page_tokens = kv::kPageTokens;
 
   std::string to_string() const {
     std::string cuts;
     for (const std::size_t cut : chunks)
       cuts += cut == SIZE_MAX ? " whole" : fmt::format(" {}", cut);
-    return fmt::format("{} threads, chunks{}, batch of {}, {} tokens warm, prompt of {}", threads,
-                       cuts, batch, warm_prefix,
-                       prompt == SIZE_MAX ? "all" : fmt::format("{}", prompt));
+    return fmt::format(
+        "{} threads, chunks{}, batch of {}, {} tokens warm, prompt of {}, pages of {}", threads,
+        cuts, batch, warm_prefix, prompt == SIZE_MAX ? "all" : fmt::format("{}", prompt),
+        page_tokens);
   }
 };
 
@@ -63,8 +65,8 @@ class Pass {
                                       .max_sequences = way.batch,
                                       .max_context = text.length,
                                       .max_logit_rows = text.length});
-    const std::size_t pages = (text.length + kv::kPageTokens - 1) / kv::kPageTokens * way.batch;
-    auto pool = kv::PagePool::create(model.kv_layout(), pages);
+    const std::size_t pages = (text.length + way.page_tokens - 1) / way.page_tokens * way.batch;
+    auto pool = kv::PagePool::create(model.kv_layout(way.page_tokens), pages);
     EXPECT_TRUE(executor.has_value() && pool.has_value());
     executor_ = std::move(*executor);
     pages_ = std::make_unique<kv::PagePool>(std::move(*pool));
@@ -188,7 +190,8 @@ bool is_best(IsaLevel level) {
 std::vector<Way> few_ways() {
   return {{.threads = 3, .chunks = kCuts[4], .batch = 3},
           {.threads = 1, .chunks = kCuts[2], .batch = 17},
-          {.threads = 2, .chunks = kCuts[4], .warm_prefix = 70}};
+          {.threads = 2, .chunks = kCuts[4], .warm_prefix = 70},
+          {.threads = 2, .chunks = kCuts[4], .batch = 2, .page_tokens = 16}};
 }
 
 // What the best level takes: levels share the code that cuts work, so once is enough.
@@ -203,6 +206,7 @@ std::vector<Way> all_ways() {
     }
   }
   list.push_back({.threads = 3});
+  list.push_back({.threads = 2, .chunks = kCuts[2], .batch = 3, .page_tokens = 32});
   list.push_back({.threads = 3, .chunks = kCuts[2], .batch = 17, .warm_prefix = 7});
   return list;
 }
@@ -228,12 +232,26 @@ std::vector<Subject> subjects() {
           {"llama_f32", {.dtype = DType::kF32}},
           {"qwen2_f16", {.architecture = "qwen2", .dtype = DType::kF16}},
           {"gemma3_q8_0", {.architecture = "gemma3", .num_layers = 7, .window = 20}},
-          {"cicada_v1_q8_0", {.architecture = "cicada-v1", .rel_pos_dim = 16}}};
+          {"cicada_v1_q8_0", {.architecture = "cicada-v1", .rel_pos_dim = 16}},
+          // Keys without their bias, windows, elided layers, layers and values of another width.
+          {"qwen2_kv_q8", {.architecture = "qwen2", .kv = "q8"}},
+          {"qwen2_kv_q6",
+           {.architecture = "qwen2",
+            .dtype = DType::kF32,
+            .zero = {"blk.1.attn_output.weight", "blk.1.ffn_down.weight"},
+            .kv = "q6,0:f16"}},
+          {"gemma3_kv_q4",
+           {.architecture = "gemma3", .num_layers = 7, .window = 20, .kv = "q4,3:q8/q6"}},
+          {"cicada_v1_kv_q6", {.architecture = "cicada-v1", .rel_pos_dim = 16, .kv = "q6/q4"}}};
 }
 
 std::unique_ptr<Model> load(const TestModel& subject, IsaLevel level, bool elide = true) {
   platform::ThreadPool pool(1);
-  return load_test_model(test_file(subject), pool, level, elide);
+  auto model = load_test_model(test_file(subject), pool, level, elide);
+  const auto format = parse_kv_format(subject.kv, subject.num_layers);
+  EXPECT_TRUE(format.has_value()) << subject.kv;
+  model->use_kv(*format);
+  return model;
 }
 
 class Numerics : public testing::TestWithParam<Subject> {};
@@ -349,7 +367,16 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Subject{"llama_q8_0", {.num_layers = 2}},
         Subject{"gemma3_window_530", {.architecture = "gemma3", .num_layers = 6, .window = 530}},
-        Subject{"cicada_v1", {.architecture = "cicada-v1", .rel_pos_dim = 64, .num_layers = 2}}),
+        Subject{"cicada_v1", {.architecture = "cicada-v1", .rel_pos_dim = 64, .num_layers = 2}},
+        Subject{"qwen2_kv_q6",
+                {.architecture = "qwen2",
+                 .num_layers = 2,
+                 .hidden = 256,
+                 .ffn = 256,
+                 .head_dim = 64,
+                 .kv = "q6"}},
+        Subject{"gemma3_kv_q8_window_530",
+                {.architecture = "gemma3", .num_layers = 6, .window = 530, .kv = "q8/q4"}}),
     [](const auto& p) { return std::string(p.param.name); });
 
 TEST(NumericsElision, ElidedAndNotAreEqualWithMinusZeroAsZero) {

@@ -31,6 +31,7 @@ struct TestModel {
   std::uint32_t hidden = 64;  // K-quants need multiples of 256 here, in ffn
   std::uint32_t ffn = 96;     // and in 4 * head_dim
   std::uint32_t head_dim = 16;
+  std::string kv = "f16";  // how keys and values are cached
 };
 
 inline constexpr std::uint32_t kTestVocab = 307;

@@ -188,6 +188,27 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes,
   }
 }
 
+Result<void> read_exactly(const std::string& path, std::span<const std::span<std::byte>> pieces) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) return open_error(path, errno);
+  CICADA_ASSIGN(const std::size_t size, regular_file_size(fd.get(), path));
+  std::size_t wanted = 0;
+  for (const std::span<std::byte> piece : pieces) wanted += piece.size();
+  if (size != wanted) {
+    return fail(Code::kCorrupt, "{}: has {} bytes, {} are expected", path, size, wanted);
+  }
+  for (std::span<std::byte> piece : pieces) {
+    while (!piece.empty()) {
+      const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fail(Code::kIo, "{}: {}", path, system_words(errno));
+      if (got == 0) return fail(Code::kCorrupt, "{}: was cut short while it was read", path);
+      piece = piece.subspan(static_cast<std::size_t>(got));
+    }
+  }
+  return {};
+}
+
 Result<AtomicFileWriter> AtomicFileWriter::create(const std::string& path, Temporary kind) {
   CICADA_ASSIGN(std::string target, behind_links(path));
   AtomicFileWriter writer(std::move(target));
@@ -230,8 +251,8 @@ Result<void> AtomicFileWriter::write(std::string_view text) {
   return write(std::as_bytes(std::span(text)));
 }
 
-Result<void> AtomicFileWriter::finish() {
-  if (::fsync(fd_) != 0 || !put_in_place()) {
+Result<void> AtomicFileWriter::finish(Flush flush) {
+  if ((flush == Flush::kToDisk && ::fsync(fd_) != 0) || !put_in_place()) {
     return fail(Code::kIo, "{}: writing failed: {}", path_, system_words(errno));
   }
   ::close(std::exchange(fd_, -1));

@@ -52,6 +52,11 @@ class MappedFile {
 Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes,
                               const std::function<bool()>& cancelled = {});
 
+// Reads a regular file that is exactly as long as the pieces together into them, one after the
+// other. Errors: kNotFound, kIo; kInvalidArgument for a directory or other thing; kCorrupt for a
+// file of another size. What the pieces then hold is anything.
+Result<void> read_exactly(const std::string& path, std::span<const std::span<std::byte>> pieces);
+
 // Writes a file so that a reader sees the old one or the whole new one, which appears in finish().
 // Until then it has no name, so that nothing is left however the process ends; a file system that
 // cannot do that holds it as "<path>.partial-<process>", removed when dropped without finish().
@@ -74,8 +79,9 @@ class AtomicFileWriter {
   Result<void> write(std::string_view text);
   // Bytes written so far.
   std::uint64_t position() const { return position_; }
-  // Flushes to disk and puts the file in its place.
-  Result<void> finish();
+  // Puts the file in its place; by default its bytes are on the disk by then.
+  enum class Flush : std::uint8_t { kToDisk, kLeaveToSystem };
+  Result<void> finish(Flush flush = Flush::kToDisk);
 
  private:
   explicit AtomicFileWriter(std::string path);

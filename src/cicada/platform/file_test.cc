@@ -48,6 +48,38 @@ class FileTest : public testing::Test {
 // Both kinds, since what the file system of the test allows is not known.
 constexpr Temporary kKinds[] = {Temporary::kUnnamedWherePossible, Temporary::kNamed};
 
+TEST_F(FileTest, AFileOfTheRightSizeIsReadIntoItsPieces) {
+  put("f", "headbody");
+  std::string head(4, ' ');
+  std::string body(4, ' ');
+  const auto read = [&](const std::string& name) {
+    const std::span<std::byte> pieces[] = {std::as_writable_bytes(std::span(head)),
+                                           std::as_writable_bytes(std::span(body))};
+    return read_exactly(at(name), pieces);
+  };
+  ASSERT_TRUE(read("f"));
+  EXPECT_EQ(head + "|" + body, "head|body");
+  for (const std::string_view text : {"", "headbod", "headbody!"}) {
+    put("f", text);
+    const auto refused = read("f");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Code::kCorrupt);
+    EXPECT_EQ(refused.error().message(),
+              at("f") + fmt::format(": has {} bytes, 8 are expected", text.size()));
+  }
+  EXPECT_EQ(read("none").error().code(), Code::kNotFound);
+  EXPECT_EQ(read("").error().code(), Code::kInvalidArgument);  // the folder
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(read("pipe").error().code(), Code::kInvalidArgument);
+}
+
+TEST_F(FileTest, AFileThatIsLeftToTheSystemIsInPlaceToo) {
+  auto writer = AtomicFileWriter::create(at("f"));
+  ASSERT_TRUE(writer && writer->write(std::string_view("text")));
+  ASSERT_TRUE(writer->finish(AtomicFileWriter::Flush::kLeaveToSystem));
+  EXPECT_EQ(get("f"), "text");
+}
+
 TEST_F(FileTest, NewFileAppearsInFinishAndReplacesTheOldOne) {
   for (const Temporary kind : kKinds) {
     fs::remove(at("f"));

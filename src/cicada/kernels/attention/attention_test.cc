@@ -169,18 +169,19 @@ double largest_size(std::span<const float> x) {
   return largest;
 }
 
-// By how much of the largest value the integers of 15 bits may move a result: a query's element is
+// By how much of the largest value the integers may move a result: a query's element is
 // off by half a step, which moves scores and so weights by that share, in the sum and in the mean;
 // and each of a tile's 64 scaled weights is off by half a step of the largest.
 double packed_error(const Cache& cache, std::span<const float> q, double keys) {
-  constexpr double kHalfStep = 0.5 / (127.0 * 128.0);
+  constexpr double kHalfQueryStep = 0.5 / 127.0;
+  constexpr double kHalfWeightStep = 0.5 / (127.0 * 128.0);
   double error = 0.0;
   if (cache.head.key_type != CacheType::kF16) {
     error += 2.0 * static_cast<double>(q.size()) * largest_size(q) * largest_size(cache.keys) *
-             kHalfStep;
+             kHalfQueryStep;
   }
   if (cache.head.value_type != CacheType::kF16) {
-    error += 64.0 * std::ceil(keys / 64.0 + 1.0) * kHalfStep;
+    error += 64.0 * std::ceil(keys / 64.0 + 1.0) * kHalfWeightStep;
   }
   return error;
 }

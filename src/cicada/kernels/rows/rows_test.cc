@@ -1,5 +1,6 @@
 #include "cicada/kernels/rows/rows.h"
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -226,6 +227,45 @@ TEST(Rope, TurnsPairsAndLeavesTheRest) {
         EXPECT_EQ(y.data()[half + i], x[half + i] * cosines[i] + x[i] * sines[i]);
       }
       for (std::size_t i = 2 * half; i < x.size(); ++i) EXPECT_EQ(y.data()[i], x[i]);
+    }
+  }
+}
+
+TEST(Hadamard, IsItsOwnInverseAndKeepsProducts) {
+  for (const std::size_t n : {1U, 2U, 8U, 12U, 16U, 24U, 48U, 64U, 80U, 96U, 128U, 256U}) {
+    const std::vector<float> x = random_floats(n, 21);
+    const std::vector<float> y = random_floats(n, 22);
+    const std::size_t part = n & (~n + 1);
+    const auto product = [](std::span<const float> a, std::span<const float> b) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+      }
+      return sum;
+    };
+    std::vector<float> expected;
+    for (const platform::IsaLevel level : runnable_levels()) {
+      Guarded<float> turned(x);
+      Guarded<float> other(y);
+      row_kernels(level).hadamard(n, turned.data());
+      row_kernels(level).hadamard(n, other.data());
+      const std::vector<float> got(turned.data(), turned.data() + n);
+      // The definition: element i is the sum of x[j], each negative where i and j share an odd
+      // number of bits, over the square root of the part's size.
+      for (std::size_t i = 0; i < n; ++i) {
+        double sum = 0.0;
+        for (std::size_t j = 0; j < part; ++j) {
+          const double term = static_cast<double>(x[i / part * part + j]);
+          sum += std::popcount(i % part & j) % 2 == 0 ? term : -term;
+        }
+        EXPECT_NEAR(static_cast<double>(got[i]), sum / std::sqrt(static_cast<double>(part)), 1e-5)
+            << platform::name(level) << " " << n << " " << i;
+      }
+      EXPECT_NEAR(product(got, std::span(other.data(), n)), product(x, y), 1e-4);
+      row_kernels(level).hadamard(n, turned.data());
+      for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(turned.data()[i], x[i], 1e-5);
+      if (expected.empty()) expected = got;
+      EXPECT_EQ(got, expected) << platform::name(level) << " " << n;
     }
   }
 }

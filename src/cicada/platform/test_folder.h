@@ -10,11 +10,11 @@
 #include <sstream>
 #include <string>
 
-namespace cicada::catalog {
+namespace cicada::platform {
 
 class TestFolder {
  public:
-  TestFolder() : path_(testing::TempDir() + "cicada-catalog-XXXXXX") {
+  TestFolder() : path_(testing::TempDir() + "cicada-test-XXXXXX") {
     EXPECT_NE(::mkdtemp(path_.data()), nullptr);
   }
   TestFolder(const TestFolder&) = delete;
@@ -51,4 +51,4 @@ class TestFolder {
   std::string path_;
 };
 
-}  // namespace cicada::catalog
+}  // namespace cicada::platform
