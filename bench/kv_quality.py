@@ -26,6 +26,7 @@ from compare import say
 
 ALL_PARTS = [*kv_parts.PARTS, "charts"]
 BY_DEFAULT = [part for part in ALL_PARTS if part != "depth"]
+POLICIES = ["window 1024=--kv-policy window:1024,sinks:4"]
 PICTURES = {"quality": "kv-quality.svg", "speed": "kv-speed.svg"}
 
 
@@ -37,7 +38,7 @@ def parse_arguments():
     parser.add_argument("--out", default=os.path.join(host.ROOT, "out", "kv-quality"))
     parser.add_argument("--kv", default="q8 q6 q4", help="what --kv of cicada takes, with blanks between: \"q8 q6 q8/q6\"")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=ARGUMENTS",
-                        help="more arguments of cicada to measure in needle, policy and depth, e.g. \"window=--kv-policy window:1024,sinks:4\"")
+                        help=f"other arguments of cicada to measure in needle, policy and depth; by default \"{POLICIES[0]}\"")
     parser.add_argument("-m", "--model", action="append", help="of perplexity: a file or the name of a fetched model; the three known by default")
     parser.add_argument("--chunks", type=int, default=0, help="of perplexity; by default what the model's size allows")
     parser.add_argument("--problems", type=int, default=100, help="the first so many of GSM8K")
@@ -62,7 +63,7 @@ def checked(args):
     args.cicada, args.data, args.out = os.path.abspath(program), os.path.abspath(args.data), os.path.abspath(args.out)
     args.model = args.model or list(kv_parts.CHUNKS)
     args.widths = [kv_runs.Setting(width, ("--kv", width)) for width in args.kv.split()]
-    args.settings = [named(setting) for setting in args.setting]
+    args.settings = [named(setting) for setting in args.setting or POLICIES]
     names = [setting.name for setting in kv_parts.with_base(args.widths + args.settings)]
     if len(set(names)) < len(names):
         raise engines.BenchError(f"two settings have one name: {', '.join(names)}")

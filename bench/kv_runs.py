@@ -94,6 +94,15 @@ class Runner:
         self.only_kept = False  # nothing is run: what is not there stays out
         self.failures = []
         self._stores = {}
+        self._force = None
+
+    def _forcing(self, command):
+        """`run` may refuse a type that costs a model too much: what it costs is what is measured here."""
+        if command != "run":
+            return []
+        if self._force is None:
+            self._force = ["--kv-force"] if "--kv-force" in engines.run([self.program, "run", "--help"]) else []
+        return self._force
 
     def store(self, part):
         if part not in self._stores:
@@ -109,7 +118,8 @@ class Runner:
             return found
         threads = [] if self.threads is None else ["-t", str(self.threads)]
         try:
-            data = engines.run_json([self.program, *arguments, *threads, *setting.arguments, "--json"], words)
+            force = self._forcing(arguments[0])
+            data = engines.run_json([self.program, *arguments, *threads, *setting.arguments, *force, "--json"], words)
             result = {**pick(data), "isa": data["isa"], "numerics_id": data["numerics_id"], "date": datetime.date.today().isoformat()}
         except engines.BenchError as error:
             self.failures.append(f"{part}, {setting.name}: {error}")

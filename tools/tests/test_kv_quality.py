@@ -22,10 +22,15 @@ import kv_stats  # noqa: E402
 FAKE = """#!{python}
 import json, os, re, sys, time
 words = sys.argv[1:]
+if words == ["run", "--help"]:
+    print("--kv-force" if {forces} else "--kv")
+    sys.exit()
 text = sys.stdin.read() if "-p" in words and words[words.index("-p") + 1] == "-" else ""
 with open({log!r}, "a") as log:
     log.write(" ".join(words) + "\\n")
 kv = words[words.index("--kv") + 1] if "--kv" in words else "f16"
+if kv == "q4" and words[0] == "run" and "--kv-force" not in words:
+    sys.exit("--kv q4: this model loses too much")
 if kv == "slow":
     time.sleep(60)
 if kv == "refused":
@@ -141,7 +146,7 @@ class Program(unittest.TestCase):
         self.root = pathlib.Path(folder.name)
         self.log = self.root / "log"
         self.fake = self.root / "cicada"
-        self.fake.write_text(FAKE.format(python=sys.executable, log=str(self.log)))
+        self.fake.write_text(FAKE.format(python=sys.executable, log=str(self.log), forces=True))
         self.fake.chmod(0o755)
         for model in ("smollm2", "gemma3-270m", "qwen2.5-coder-1.5b"):
             self.put(f"home/models/{model}.gguf", "")
@@ -204,7 +209,7 @@ class Program(unittest.TestCase):
     def test_needles_are_counted_by_depth_and_settings_take_any_argument(self):
         status, output, _ = self.measure("needle", "--kv", "", "--setting", "window=--kv-policy 'window:8'")
         self.assertEqual(status, 0)
-        self.assertIn("--kv-policy window:8 --json", self.calls()[-1])
+        self.assertIn("--kv-policy window:8 --kv-force --json", self.calls()[-1])
         self.assertEqual([(row["setting"], row["found"]) for row in self.result()["needle"]],
                          [("f16", 20), ("window", 20), ("f16", 20), ("window", 20)])
         self.assertNotIn("Void", output)
@@ -221,6 +226,12 @@ class Program(unittest.TestCase):
         self.assertIn("| q6 |", output)
         self.assertIn("Not measured: perplexity, refused", output)
 
+    def test_type_that_run_refuses_is_forced_where_that_can_be(self):
+        self.assertEqual(self.measure("gsm8k", "--kv", "q4", "--problems", "1")[0], 0)
+        self.fake.write_text(FAKE.format(python=sys.executable, log=str(self.log), forces=False))
+        status, _, errors = self.measure("gsm8k", "--kv", "q4", "--problems", "1")
+        self.assertEqual((status, "loses too much" in errors), (1, True))
+
     def test_ctrl_c_keeps_what_was_measured_and_says_so(self):
         process = self.start("gsm8k", "--kv", "slow", "--problems", "2")
         for _ in range(2000):
@@ -235,7 +246,7 @@ class Program(unittest.TestCase):
 
     def test_charts_are_drawn_of_what_is_kept(self):
         self.put("peers.json", json.dumps([{"name": "other", "speeds": {"0": [50, 60, 70], "7000": [9]}}]))
-        self.assertEqual(self.measure("perplexity", "depth", "charts", "--kv", "q6", "-r", "1", "--peers", str(self.root / "peers.json")),
+        self.assertEqual(self.measure("perplexity", "depth", "charts", "--kv", "q6", "--setting", "w=-w", "-r", "1", "--peers", str(self.root / "peers.json")),
                          (0, (self.root / "out/kv-quality.md").read_text(), ""))
         for name, words in (("kv-quality.svg", "q6 0.30 %"), ("kv-speed.svg", "9.0 other")):
             picture = (self.root / "out" / name).read_text()
