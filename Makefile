@@ -1,11 +1,14 @@
 # Thin wrappers over the CMake presets and tools/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-models bench lint sanitize fuzz configure all-targets
+.PHONY: help run build test test-models bench kv-quality lint sanitize fuzz configure all-targets
 
 PROMPT ?= Hello! Who are you, and what can you do for me?
 MODELS ?= smollm2
 BATCHES ?= 8,16
 PEERS ?=
+DATA ?= ../shared/data
+KV ?= q8 q6 q4
+PARTS ?=
 
 # As the user wrote it, so that a $ in a prompt stays a $; exported, so that no shell reads it.
 export PROMPT_TEXT := $(value PROMPT)
@@ -21,6 +24,8 @@ help:
 	@echo 'make test-models         tests with all three real models and against llama.cpp (1.5 GB)'
 	@echo 'make bench [MODELS="smollm2 ..."] [PEERS="name=/path/llama-bench ..."] [README=1]'
 	@echo '                         speed beside llama.cpp (built from source, 10 minutes once)'
+	@echo 'make kv-quality [KV="q8 q6 q4"] [PARTS="perplexity ..."] [DATA=../shared/data]'
+	@echo '                         what a narrower KV cache costs: perplexity, GSM8K, needles (hours; goes on where it stopped)'
 	@echo 'make lint                layers, headers, objects, sizes, format; clang-tidy on changes'
 	@echo 'make sanitize            unit and kernel tests under address, undefined and thread sanitizers (long)'
 	@echo 'make fuzz [FUZZ_SECONDS=60]  every fuzzer for a while'
@@ -57,6 +62,10 @@ bench: build
 	@for model in $(MODELS); do $(BUILD)/cicada pull "$$model" >/dev/null || exit; done
 	@llamacpp=$$(bench/peers/llamacpp.sh) && bench/compare.py $(addprefix -m ,$(MODELS)) --batches "$(BATCHES)" --answer 128 \
 		--peer "llama.cpp=$$llamacpp" $(addprefix --peer ,$(PEERS)) $(if $(README),--readme)
+
+kv-quality: build
+	@for model in smollm2 gemma3-270m qwen2.5-coder-1.5b; do $(BUILD)/cicada pull "$$model" >/dev/null || exit; done
+	@bench/kv_quality.py --cicada $(BUILD)/cicada --data "$(DATA)" --out out/kv-quality --kv "$(KV)" $(PARTS)
 
 lint:
 	@tools/setup.sh lint

@@ -10,7 +10,7 @@ def number(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def _text(x, y, words, size=12, anchor="start", colour="#222", weight="normal"):
+def text(x, y, words, size=12, anchor="start", colour="#222", weight="normal"):
     return (f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" text-anchor="{anchor}" fill="{colour}" '
             f'font-weight="{weight}">{escape(words)}</text>')
 
@@ -22,7 +22,7 @@ def _bar(y, summary, top, colour, label):
     return [f'<rect x="{LEFT}" y="{y}" width="{width:.1f}" height="{BAR - 2}" fill="{colour}"/>',
             f'<line x1="{x(summary["min"]):.1f}" x2="{x(summary["max"]):.1f}" y1="{y + BAR / 2 - 1}" y2="{y + BAR / 2 - 1}" '
             f'stroke="#000" stroke-width="1.5"/>',
-            _text(x(summary["max"]) + 6, y + BAR - 4, label, 11)]
+            text(x(summary["max"]) + 6, y + BAR - 4, label, 11)]
 
 
 def _workload(y, workload, least_top):
@@ -30,7 +30,7 @@ def _workload(y, workload, least_top):
                                                    for peer in workload["peers"]]
     limit = workload["limit"] or 0.0
     top = max([limit, least_top] + [speed["max"] for _, speed, _ in rows])
-    parts = [_text(LEFT - 10, y + BAR - 4, workload["name"], 12, "end")]
+    parts = [text(LEFT - 10, y + BAR - 4, workload["name"], 12, "end")]
     start = y
     for index, (name, speed, ratio) in enumerate(rows):
         label = f"{number(speed['median'])} {name}"
@@ -47,7 +47,7 @@ def _workload(y, workload, least_top):
 def svg(result):
     parts, y = [], 46
     for model in result["models"]:
-        parts.append(_text(16, y, model["name"], 14, weight="bold"))
+        parts.append(text(16, y, model["name"], 14, weight="bold"))
         y += 12
         # Answers without drafts and with them have one scale.
         answers = max((workload["ours"]["max"] for workload in model["workloads"] if not workload["limit"]), default=0.0)
@@ -56,9 +56,9 @@ def svg(result):
             parts += more
         y += HEAD - GAP
     host = result["host"]
-    parts.append(_text(16, y, f"{host['cpu']}, {result['threads']} threads, commit {host['commit']}, {host['date']}; median of "
+    parts.append(text(16, y, f"{host['cpu']}, {result['threads']} threads, commit {host['commit']}, {host['date']}; median of "
                               f"{result['repeats']} alternating runs, black: least to greatest", 11, colour="#555"))
-    title = _text(16, 22, "Tokens per second; longer is faster. Dashed: what this machine allows at most", 13)
+    title = text(16, 22, "Tokens per second; longer is faster. Dashed: what this machine allows at most", 13)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 14}" font-family="sans-serif" role="img" '
             f'aria-label="Tokens per second of each engine">\n<rect width="{WIDTH}" height="{y + 14}" fill="#fff"/>\n'
             + "\n".join([title, *parts]) + "\n</svg>\n")

@@ -39,10 +39,10 @@ class Workload:
         return self.kind != "answer" and not self.panels
 
 
-def run(command, with_errors=False):
-    """What a command prints on standard output, or on both."""
+def run(command, with_errors=False, words=None):
+    """What a command prints on standard output, or on both; `words` are what it reads."""
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=TIME_LIMIT_S, errors="replace",
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=TIME_LIMIT_S, errors="replace", input=words,
                               cwd=tempfile.gettempdir(),  # some peers leave a log where they run
                               stderr=subprocess.STDOUT if with_errors else subprocess.PIPE)
     except OSError as error:
@@ -55,8 +55,8 @@ def run(command, with_errors=False):
     return done.stdout
 
 
-def run_json(command):
-    text = run(command)
+def run_json(command, words=None):
+    text = run(command, words=words)
     try:
         return json.loads(text)
     except ValueError:
