@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 
 #include "cicada/cli/answer.h"
@@ -32,6 +33,15 @@ struct BenchArguments {
   PrefixBenchArguments prefix;
   bool machine = false;
   bool json = false;
+};
+
+// Bytes of memory by what they are for.
+struct MemorySum {
+  std::uint64_t weights = 0;
+  std::uint64_t kv = 0;
+  std::uint64_t work = 0;
+
+  std::uint64_t all() const { return weights + kv + work; }
 };
 
 // Tokens per second over the repetitions.
@@ -77,6 +87,7 @@ class Bench {
   // Reads `count` tokens into sequence 0 from position `begin`; logits of the last.
   Result<void> read(std::size_t begin, std::size_t count, std::uint32_t sequence) {
     for (std::size_t at = 0; at < count;) {
+      if (platform::interrupted()) return fail(Code::kCancelled, "stopped");
       const std::size_t end = std::min(count, at + executor_->limits().max_rows);
       rows_.clear();
       for (std::size_t i = at; i < end; ++i) {
@@ -90,8 +101,22 @@ class Bench {
       CICADA_TRY(executor_->run(rows_, pointers_,
                                 is_last ? std::span(logits_).first(vocab) : std::span<float>()));
       at = end;
+      if (on_tokens_) on_tokens_(sequence, at);
     }
     return {};
+  }
+
+  // Called after every chunk that is read, with the sequence and the tokens read into it.
+  void on_tokens(std::function<void(std::uint32_t, std::size_t)> callback) {
+    on_tokens_ = std::move(callback);
+  }
+
+  // What is held in memory, at most.
+  MemorySum memory() const {
+    const model::Weights& weights = loaded_->model->weights();
+    return {.weights = weights.packed_bytes() + weights.panel_bytes(),
+            .kv = pages_->num_pages() * pages_->layout().page_bytes(),
+            .work = executor_->workspace_bytes() + logits_.size() * sizeof(float)};
   }
 
   // Appends `count` tokens to every sequence, one step for all at a time.
@@ -136,6 +161,7 @@ class Bench {
   std::unique_ptr<kv::PagePool> pages_;
   std::vector<std::unique_ptr<kv::Sequence>> sequences_;
   std::vector<kv::Sequence*> pointers_;
+  std::function<void(std::uint32_t, std::size_t)> on_tokens_;
   std::vector<float> logits_;
   std::vector<model::Row> rows_;
   std::uint64_t drawn_ = 0;
@@ -144,8 +170,10 @@ class Bench {
 struct BenchResult {
   Rate prefill;
   Rate decode;
-  Rate read;                // GB/s in which the weights are read, measured after each decode
-  double read_share = 0.0;  // of that, what decode reached; median of the repetitions
+  Rate read;                   // GB/s in which the weights are read, measured after each decode
+  double read_share = 0.0;     // of that, what decode reached; median of the repetitions
+  double depth_seconds = 0.0;  // of the tokens before
+  MemorySum memory;
 };
 
 // Weights that a step of decode reads.
@@ -180,16 +208,21 @@ double weight_speed(const model::Plan& plan, double tokens_per_second, std::uint
 
 Result<BenchResult> measure(const LoadedModel& loaded, const BenchArguments& arguments) {
   CICADA_ASSIGN(Bench bench, Bench::create(loaded, arguments));
-  if (arguments.depth > 0) {
-    for (std::uint32_t b = 0; b < arguments.batch; ++b) {
-      CICADA_TRY(bench.read(0, arguments.depth, b));
-    }
+  platform::Progress progress(STDERR_FILENO);
+  bench.on_tokens([&](std::uint32_t sequence, std::size_t tokens) {
+    progress.update(fmt::format("read {} of {} tokens before, sequence {} of {}", tokens,
+                                arguments.depth, sequence + 1, arguments.batch));
+  });
+  const auto start = std::chrono::steady_clock::now();
+  for (std::uint32_t b = 0; arguments.depth > 0 && b < arguments.batch; ++b) {
+    CICADA_TRY(bench.read(0, arguments.depth, b));
   }
+  const std::chrono::duration<double> depth_time = std::chrono::steady_clock::now() - start;
+  bench.on_tokens({});
   std::vector<double> prefill;
   std::vector<double> decode;
   std::vector<double> reads;
   std::vector<double> shares;
-  platform::Progress progress(STDERR_FILENO);
   for (std::uint32_t r = 0; r <= arguments.repeats; ++r) {
     if (platform::interrupted()) return fail(Code::kCancelled, "stopped");
     progress.update(fmt::format("repetition {} of {}", r, arguments.repeats));
@@ -217,7 +250,9 @@ Result<BenchResult> measure(const LoadedModel& loaded, const BenchArguments& arg
   return BenchResult{.prefill = summarize(std::move(prefill)),
                      .decode = summarize(std::move(decode)),
                      .read = summarize(std::move(reads)),
-                     .read_share = summarize(std::move(shares)).median};
+                     .read_share = summarize(std::move(shares)).median,
+                     .depth_seconds = arguments.depth > 0 ? depth_time.count() : 0.0,
+                     .memory = bench.memory()};
 }
 
 void write_rate(json::Writer& writer, std::string_view name, const Rate& rate) {
@@ -263,6 +298,11 @@ std::string to_json(const BenchReport& report, const LoadedModel& loaded) {
   write_rate(writer, "read_gb_per_s", report.rates.read);
   writer.field("rss_bytes", report.rss_bytes)
       .field("kv_bytes_per_token", report.kv_bytes_per_token)
+      .field("kv", model::kv_format_name(loaded.model->kv_format()))
+      .field("weight_memory_bytes", report.rates.memory.weights)
+      .field("kv_memory_bytes", report.rates.memory.kv)
+      .field("work_memory_bytes", report.rates.memory.work)
+      .field("depth_seconds", report.rates.depth_seconds)
       .field("gb_per_s", report.gb_per_s)
       .field("read_share", report.rates.read_share)
       .field("decode_weight_bytes", report.decode_bytes)
@@ -282,10 +322,19 @@ std::string to_json(const BenchReport& report, const LoadedModel& loaded) {
 
 std::string to_text(const BenchReport& report, const LoadedModel& loaded,
                     const BenchArguments& arguments) {
+  const MemorySum& memory = report.rates.memory;
   std::string text =
       fmt::format("{} threads, {}, KV {} bytes a token, peak memory {}\n", loaded.pool->size(),
                   platform::name(loaded.model->level()), report.kv_bytes_per_token,
                   platform::format_bytes(report.rss_bytes));
+  text += fmt::format("memory: weights {}, keys and values {}, work {}: at most {}\n",
+                      platform::format_bytes(memory.weights), platform::format_bytes(memory.kv),
+                      platform::format_bytes(memory.work), platform::format_bytes(memory.all()));
+  if (arguments.depth > 0) {
+    const double tokens = static_cast<double>(arguments.depth) * arguments.batch;
+    text += fmt::format("the {:.0f} tokens before took {:.1f} s: {:.1f} tokens/s\n", tokens,
+                        report.rates.depth_seconds, tokens / report.rates.depth_seconds);
+  }
   const auto add_line = [&](const char* name, std::uint32_t tokens, const Rate& rate) {
     text += fmt::format("{:<8} {:>5} tokens after {:>5}: {:>9.1f} tokens/s  ({:.1f} to {:.1f})\n",
                         name, tokens, arguments.depth, rate.median, rate.min, rate.max);
