@@ -117,8 +117,8 @@ def gsm8k(runner, args):
             if found is not None:
                 right[setting][index] = kv_stats.last_number(found["text"]) == answer
                 results[setting].append(found)
-            elif not runner.only_kept:
-                refused.add(setting)  # for one problem, then for all
+            elif not runner.only_kept and not results[setting]:
+                refused.add(setting)  # from the first problem on, so for all
     return [{"model": name_of(model), "setting": setting.name, "arguments": setting.spelled,
              **kv_stats.outcomes(right[setting], right[kv_runs.BASE]),
              "cut_short": sum(result["finish_reason"] == "length" for result in results[setting]),
@@ -156,8 +156,8 @@ def needle(runner, args):
                     results.append(found)
                     by_depth[str(depth)][0] += key in found["text"]
                     by_depth[str(depth)][1] += 1
-                elif not runner.only_kept:
-                    break
+                elif not runner.only_kept and not results:
+                    break  # refused for one, so for all
             if results:
                 rows.append({"model": name_of(model), "setting": setting.name, "arguments": setting.spelled, "tokens": tokens,
                              "found": sum(hit for hit, _ in by_depth.values()), "needles": len(results), "by_depth": by_depth,
