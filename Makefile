@@ -1,11 +1,12 @@
 # Thin wrappers over the CMake presets and tools/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-models bench kv-quality lint sanitize fuzz configure all-targets
+.PHONY: long-context help run build test test-models bench kv-quality lint sanitize fuzz configure all-targets
 
 PROMPT ?= Hello! Who are you, and what can you do for me?
 MODELS ?= smollm2
 BATCHES ?= 8,16
 PEERS ?=
+KV_LONG ?= q8
 DATA ?= ../shared/data
 KV ?= q8 q6 q4
 PARTS ?=
@@ -28,6 +29,7 @@ help:
 	@echo '                         what a narrower KV cache costs: perplexity, GSM8K, needles (hours; goes on where it stopped)'
 	@echo 'make lint                layers, headers, objects, sizes, format; clang-tidy on changes'
 	@echo 'make sanitize            unit and kernel tests under address, undefined and thread sanitizers (long)'
+	@echo 'make long-context         SmolLM2 over 131,072 tokens: memory and speed (half an hour or more)'
 	@echo 'make fuzz [FUZZ_SECONDS=60]  every fuzzer for a while'
 
 run: build
@@ -80,3 +82,8 @@ sanitize:
 fuzz:
 	@tools/setup.sh fuzz
 	@tools/fuzz.sh $(or $(FUZZ_SECONDS),60)
+
+# Speed only: the model was trained for 8,192 tokens.
+long-context: build
+	@$(BUILD)/cicada pull smollm2 >/dev/null
+	@$(BUILD)/cicada bench -m smollm2 -p 0 -n 16 -d 131056 -r 1 --kv $(KV_LONG)

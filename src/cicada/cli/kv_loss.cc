@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <system_error>
 
@@ -37,11 +38,14 @@ Result<std::string> record_path(const LoadedModel& loaded) {
 }
 
 std::optional<double> remembered(const std::string& path) {
+  std::error_code not_there;
+  if (!std::filesystem::is_regular_file(path, not_there)) return std::nullopt;
   const auto text = platform::read_file(path, kMostRecordBytes);
   if (!text) return std::nullopt;
   double loss = 0.0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), loss);
-  if (error != std::errc() || end != text->data() + text->size() || !(loss >= 0.0)) {
+  if (error != std::errc() || end != text->data() + text->size() || !std::isfinite(loss) ||
+      std::signbit(loss)) {
     return std::nullopt;
   }
   return loss;
@@ -55,8 +59,9 @@ void remember(const std::string& path, double loss) {
   if (writer && writer->write(fmt::format("{:.9g}", loss))) (void)writer->finish();
 }
 
-Result<double> loss_of(const LoadedModel& loaded, const tokenizer::Tokenizer& tokenizer,
-                       const KvArguments& arguments) {
+Result<double> measured_or_remembered(const LoadedModel& loaded,
+                                      const tokenizer::Tokenizer& tokenizer,
+                                      const KvArguments& arguments) {
   const auto path = record_path(loaded);
   if (path) {
     if (const auto loss = remembered(*path)) return *loss;
@@ -64,12 +69,25 @@ Result<double> loss_of(const LoadedModel& loaded, const tokenizer::Tokenizer& to
   platform::Progress progress(STDERR_FILENO);
   progress.update(fmt::format("measuring what --kv {} costs this model", arguments.type));
   const model::KvFormat format = loaded.model->kv_format();
-  CICADA_ASSIGN(const engine::KvLoss loss,
-                engine::measure_kv_loss(*loaded.model, *loaded.pool, tokenizer, format,
-                                        platform::interrupted));
+  const auto loss = engine::measure_kv_loss(*loaded.model, *loaded.pool, tokenizer, format,
+                                            platform::interrupted);
   progress.clear();
-  if (path) remember(*path, loss.divergence);
-  return loss.divergence;
+  if (!loss && loss.error().code() == Code::kCancelled) {
+    return fail(Code::kCancelled, "stopped while measuring what --kv {} costs", arguments.type);
+  }
+  CICADA_TRY(loss);
+  if (path) remember(*path, loss->divergence);
+  return loss->divergence;
+}
+
+Result<double> loss_of(const LoadedModel& loaded, const tokenizer::Tokenizer& tokenizer,
+                       const KvArguments& arguments) {
+  // The loss is that of the type alone, with every key read.
+  const model::KvPolicy policy = loaded.model->kv_policy();
+  loaded.model->use_policy({});
+  const auto loss = measured_or_remembered(loaded, tokenizer, arguments);
+  loaded.model->use_policy(policy);
+  return loss;
 }
 
 }  // namespace

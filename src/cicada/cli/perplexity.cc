@@ -97,6 +97,9 @@ class ChunkScorer {
     return scorer;
   }
 
+  // Leaves the model as it was asked for.
+  void use_asked() { use(ways_[0]); }
+
   // Scores targets [context / 2 + 1, context) of a chunk whose first token may have been replaced.
   // What is known of a chunk that was cancelled is thrown away.
   Result<void> score(std::span<const TokenId> input, std::span<const TokenId> targets, Score& score,
@@ -244,6 +247,7 @@ Result<int> perplexity(const PerplexityArguments& arguments) {
         fmt::format("chunk {} of {}  perplexity {:.4f}", c + 1, chunks, score.perplexity()));
   }
   progress.clear();
+  scorer.use_asked();
   if (score.tokens == 0) return fail(Code::kCancelled, "stopped before the first chunk was scored");
   Output output;
   output.write(arguments.json ? to_json(score, comparison, loaded)
@@ -270,8 +274,9 @@ void add_perplexity(CLI::App& app, Action& action) {
   command->add_option("-b,--batch", arguments->batch, "Tokens computed at once (default 512)")
       ->check(whole_number(1, UINT32_MAX));
   add_kv_options(*command, arguments->kv, false);
-  command->add_option("--against", arguments->against,
-                      "Compare with this KV type: loss, divergence, same best token");
+  command->add_option(
+      "--against", arguments->against,
+      "Compare with this KV type, all keys read: loss, divergence, same best token");
   command->add_option("--role", arguments->role, "prefill, or decode: one token at a time")
       ->check(CLI::IsMember({"prefill", "decode"}));
   command->add_flag("--json", arguments->json, "Print one JSON object");

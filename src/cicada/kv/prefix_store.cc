@@ -119,6 +119,8 @@ Result<PrefixStore> PrefixStore::open(const KvLayout& layout, PrefixStoreOptions
   if (!options.write) options.write = write_atomically;
   PrefixStore store(layout, std::move(options));
   for (const PageFile& file : files) store.stored_bytes_ += file.bytes;
+  // More than is allowed now; a folder that may only be read stays as it is.
+  if (store.stored_bytes_ > store.options_.max_bytes) (void)store.make_room(0);
   return store;
 }
 
@@ -194,8 +196,9 @@ bool PrefixStore::load(std::string_view key, std::span<const TokenId> ids, std::
 
 void PrefixStore::save(std::string_view key, std::span<const TokenId> ids, std::size_t depth,
                        std::span<const std::byte> page) {
-  if (!is_writable_ || contains(key)) return;
+  if (!is_writable_) return;
   const std::string file = path(key);
+  if (contains(key)) return mark_used(file, depth);
   std::error_code error;
   if (fs::is_directory(file, error)) return;  // somebody's; load() has said so
   const auto written = write_page(file, key, ids, page);
@@ -247,13 +250,14 @@ Result<void> PrefixStore::make_room(std::uint64_t bytes) {
   return {};
 }
 
-// Deeper pages count as older: without the pages before them they would be of no use.
+// Deeper pages count as older: without the pages before them they would be of no use. By a second
+// each, which is more than it takes to read or write a page.
 void PrefixStore::mark_used(const std::string& path, std::size_t depth) const {
   std::error_code error;  // a folder that may only be read: then ages stay
-  fs::last_write_time(path,
-                      fs::file_time_type::clock::now() -
-                          std::chrono::microseconds(static_cast<std::int64_t>(depth)),
-                      error);
+  fs::last_write_time(
+      path,
+      fs::file_time_type::clock::now() - std::chrono::seconds(static_cast<std::int64_t>(depth)),
+      error);
 }
 
 void PrefixStore::log(std::string_view line) const {

@@ -264,14 +264,42 @@ TEST_F(PrefixStoreTest, DeeperPagesCountAsOlder) {
   std::vector<fs::file_time_type> times;
   for (std::size_t depth = 0; depth < 5; ++depth) {
     key = *PrefixStore::next_key(key, kIds);
-    store.save(key, kIds, 1000000 * depth, page_);
+    store.save(key, kIds, depth, page_);
     times.push_back(fs::last_write_time(store.path(key)));
   }
   EXPECT_TRUE(std::is_sorted(times.rbegin(), times.rend()));
   EXPECT_LT(times[4], times[0]);
   std::vector<std::byte> page(page_.size());
-  ASSERT_TRUE(store.load(key, kIds, 8000000, page));
+  ASSERT_TRUE(store.load(key, kIds, 8, page));
   EXPECT_LT(fs::last_write_time(store.path(key)), times[4]);
+}
+
+// A text that grows: the pages that were there already are as young as those that come behind.
+TEST_F(PrefixStoreTest, SavingAPageThatIsThereMakesItYoung) {
+  PrefixStore store = open(options());
+  const std::string key = *PrefixStore::next_key(*store.root_key(""), kIds);
+  store.save(key, kIds, 0, page_);
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  fs::last_write_time(store.path(key), long_ago);
+  store.save(key, kIds, 0, page_);
+  EXPECT_GT(fs::last_write_time(store.path(key)), long_ago + std::chrono::minutes(59));
+}
+
+TEST_F(PrefixStoreTest, AFolderThatHasMoreThanIsAllowedNowIsTrimmedWhenOpened) {
+  std::vector<std::string> keys;
+  {
+    PrefixStore store = open(options());
+    std::string key = *store.root_key("");
+    for (std::size_t depth = 0; depth < 4; ++depth) {
+      keys.push_back(key = *PrefixStore::next_key(key, kIds));
+      store.save(key, kIds, depth, page_);
+    }
+  }
+  PrefixStoreOptions less = options();
+  less.max_bytes = 3 * page_.size();
+  const PrefixStore store = open(less);
+  EXPECT_TRUE(store.contains(keys[0]));
+  EXPECT_FALSE(store.contains(keys[3]));
 }
 
 TEST_F(PrefixStoreTest, APageBeyondTheWholeLimitIsOneLine) {

@@ -57,6 +57,7 @@ bool caches_keys_without_bias(const Config& config, const KvFormat& format, std:
 
 Result<KvFormat> parse_kv_format(std::string_view text, std::uint32_t num_layers) {
   std::string_view rest = text;
+  if (text.ends_with(',')) return fail(wrong_part(text));
   CICADA_ASSIGN(const LayerFormat all, parse_types(take_until(rest, ',')));
   KvFormat format;
   format.layers.assign(num_layers, all);
@@ -64,12 +65,13 @@ Result<KvFormat> parse_kv_format(std::string_view text, std::uint32_t num_layers
     const std::string_view part = take_until(rest, ',');
     std::string_view types = part;
     std::string_view range = take_until(types, ':');
+    const bool is_range = range.find('-') != std::string_view::npos;
     const std::string_view first_name = take_until(range, '-');
     std::uint32_t first = 0;
     std::uint32_t last = 0;
     if (types.empty()) return fail(wrong_part(part));
     if (!parse_layer(first_name, num_layers, first) ||
-        !parse_layer(range.empty() ? first_name : range, num_layers, last) || last < first) {
+        !parse_layer(is_range ? range : first_name, num_layers, last) || last < first) {
       return fail(Code::kInvalidArgument,
                   "layers '{}' of the KV type are not a range of the model's layers 0 to {}",
                   part.substr(0, part.find(':')), num_layers - 1);

@@ -31,12 +31,8 @@ TEST(KvFormat, LayersOfTheirOwnReplaceTheRest) {
 TEST(KvFormat, WhatIsNotOneIsRefusedWithWhatIsAllowed) {
   for (const char* text : {"", "q5", "Q6", "q6 ", "q6/", "/q6", "q6/q6/q6", "q6,", "q6,0",
                            "q6,0:", "q6,0:q9", "q6,:q8", "q6,1-0:q8", "q6,0-4:q8", "q6,4:q8",
-                           "q6,-1:q8", "q6,0-:q8x", "q6,0x1:q8", "q6,99999999999:q8"}) {
+                           "q6,-1:q8", "q6,0-:q8", "q6,0x1:q8", "q6,99999999999:q8"}) {
     const auto format = parse_kv_format(text, 4);
-    if (std::string_view(text) == "q6,") {
-      EXPECT_TRUE(format.has_value());  // nothing follows the comma
-      continue;
-    }
     ASSERT_FALSE(format.has_value()) << text;
     EXPECT_EQ(format.error().code(), Code::kInvalidArgument);
   }

@@ -12,7 +12,9 @@ namespace cicada::model {
 namespace {
 
 constexpr std::string_view kAllowed =
-    "all; window:TOKENS or angle:TAU, and after them sinks:TOKENS; theta:BASE with an angle";
+    "all; window:TOKENS (from 1) or angle:TAU (above 0), and with them, once each, sinks:TOKENS "
+    "and, "
+    "for an angle, theta:BASE (above 0)";
 
 constexpr double kDefaultTheta = 500000.0;  // of the rule as it was published
 
@@ -83,6 +85,7 @@ std::int64_t window_of_angle(double tau, double theta) {
 Result<KvPolicy> parse_kv_policy(std::string_view text) {
   if (text == "all") return KvPolicy{};
   Parts parts;
+  if (text.ends_with(',')) return fail(wrong(text));
   std::string_view rest = text;
   do {
     const std::string_view part = take_until(rest, ',');

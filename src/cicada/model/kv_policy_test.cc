@@ -40,27 +40,12 @@ TEST(KvPolicy, NamesReadBackAsTheSame) {
 }
 
 TEST(KvPolicy, WhatIsNotOneIsRefusedWithWhatIsAllowed) {
-  for (const char* text : {"",
-                           "ALL",
-                           "all,sinks:4",
-                           "window",
-                           "window:",
-                           "window:0",
-                           "window:-1",
-                           "window:1.5",
-                           "window:4x",
-                           "window:99999999999",
-                           "sinks:4",
-                           "theta:5",
-                           "window:5,theta:3",
-                           "window:5,angle:1",
-                           "window:5,window:6",
-                           "angle:0",
-                           "angle:nan",
-                           "angle:inf",
-                           "angle:1e300",
-                           "pages:4",
-                           "window:5,,sinks:1"}) {
+  for (const char* text :
+       {"",          "ALL",       "all,sinks:4",      "window",           "window:",
+        "window:0",  "window:-1", "window:1.5",       "window:4x",        "window:99999999999",
+        "sinks:4",   "theta:5",   "window:5,theta:3", "window:5,angle:1", "window:5,window:6",
+        "angle:0",   "angle:nan", "angle:inf",        "angle:1e300",      "pages:4",
+        "window:5,", "all,",      "window:5,,sinks:1"}) {
     const auto policy = parse_kv_policy(text);
     ASSERT_FALSE(policy.has_value()) << text;
     EXPECT_EQ(policy.error().code(), Code::kInvalidArgument);

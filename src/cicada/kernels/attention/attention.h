@@ -6,15 +6,16 @@
 //
 // Numbers, for each query row alone (q is scaled already,
 //          by log2 e too: weights are powers of two). Score: f16 keys, one fma chain over
-//          head_dim ascending; packed keys, the query as integers of 8 bits with one scale, exact
-//          sums over groups of 32, one fma a group ascending, times the query's scale; then the
-//          static bias of the keys, one fma chain over the angles, and the bias of the distance.
-//          Keys that the row does not see contribute exactly 0. Per tile: m' = max(m, scores),
-//          l = l * 2^(m - m') + sum of 2^(s - m'), o likewise; f16 values, one fma a key ascending;
-//          packed values, the weights times the values' scales as integers of 15 bits with one
-//          scale a group, exact sums over the tile, one fma. A range is at most kSplitKeys long and
-//          starts at a multiple of it; ranges are merged in ascending order (merge()). The bits of
-//          a row never depend on its neighbours, and are the same on every level.
+//          head_dim ascending; packed keys, the query as integers with one scale, of 15 bits for q8
+//          and of 8 for q6 and q4, exact sums over groups of 32, one fma a group ascending, times
+//          the query's scale; then the static bias of the keys, one fma chain over the angles, and
+//          the bias of the distance. Keys that the row does not see contribute exactly 0. Per tile:
+//          m' = max(m, scores), l = l * 2^(m - m') + sum of 2^(s - m'), o likewise; f16 values, one
+//          fma a key ascending; packed values, the weights times the values' scales as integers of
+//          15 bits with one scale a group, exact sums over the tile, one fma. A range is at most
+//          kSplitKeys long and starts at a multiple of it; ranges are merged in ascending order
+//          (merge()). The bits of a row never depend on its neighbours, and are the same on every
+//          level.
 // Threads: callable on distinct rows or ranges at once.
 #pragma once
 
@@ -83,7 +84,7 @@ struct AttentionCall {
 // scales of its values, and the packed queries.
 constexpr std::size_t attention_scratch_floats(std::size_t head_dim, std::size_t value_dim,
                                                std::size_t num_rows) {
-  const std::size_t query = 1 + cache_scale_groups(head_dim) + cache_key_rows(head_dim);
+  const std::size_t query = 1 + cache_scale_groups(head_dim) + 2 * cache_key_rows(head_dim);
   const std::size_t key_groups = cache_scale_groups(head_dim);
   const std::size_t value_groups = cache_scale_groups(value_dim);
   return kKeyTile * kScaleGroup * (key_groups + value_groups) + value_groups * (kKeyTile + 16) +

@@ -53,12 +53,14 @@ CICADA_INLINE void score_packed_rows(const Reader& reader, const Tile& tile, std
                         : reinterpret_cast<const std::byte*>(reader.wide_keys) + s * wide_bytes;
     if (reader.prefetches) keys.next[s] = tile.next.keys[s];
   }
-  if (reader.wide_keys != nullptr || cache.key_type == CacheType::kQ8) {
-    score_packed<kRows, CacheType::kQ8>(keys, q, scores);
+  if (cache.key_type == CacheType::kQ8) {
+    score_packed<kRows, CacheType::kQ8, query_bytes(CacheType::kQ8)>(keys, q, scores);
+  } else if (reader.wide_keys != nullptr) {
+    score_packed<kRows, CacheType::kQ8, 1>(keys, q, scores);
   } else if (cache.key_type == CacheType::kQ6) {
-    score_packed<kRows, CacheType::kQ6>(keys, q, scores);
+    score_packed<kRows, CacheType::kQ6, 1>(keys, q, scores);
   } else {
-    score_packed<kRows, CacheType::kQ4>(keys, q, scores);
+    score_packed<kRows, CacheType::kQ4, 1>(keys, q, scores);
   }
 }
 
@@ -282,7 +284,7 @@ void attend(const AttentionCall& call) {
       .query_floats = PackedQuery::floats(cache.head_dim)};
   if (cache.key_type != CacheType::kF16) {
     for (std::size_t r = 0; r < call.num_rows; ++r) {
-      reader.query(r).pack(call.rows[r].q, cache.head_dim);
+      reader.query(r).pack(call.rows[r].q, cache.head_dim, query_bytes(cache.key_type));
     }
   }
   std::int64_t begin = seen.tile_from(call.key_begin / kTile * kTile);
