@@ -7,6 +7,7 @@ wiki.test.raw in $CICADA_WIKITEXT, or else in ../shared/data beside the reposito
 which and ends with status 77, which ctest counts as skipped.
 """
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -105,6 +106,22 @@ def answer():
     require("Paris" in result["text"], "the answer names Paris")
 
 
+# What a KV type may cost (percent of perplexity, against f16 on the same chunks). SmolLM2's q6 is at 0.31, of which
+# 0.3 is the aim (docs/kv.md): the guard is against worse.
+KV_LIMITS = {"smollm2": {"q8": 0.1, "q6": 0.4}, "gemma3-270m": {"q8": 0.1, "q8/q6": 0.3},
+             "qwen2.5-coder-1.5b": {"q8": 0.1, "q6": 0.3, "q4": 1.0}}
+
+
+def kv(name):
+    path = model(name)
+    chunks = EXACT[name][0]
+    for kind, allowed in KV_LIMITS[name].items():
+        result = score(path, chunks, "--kv", kind, "--against", "f16")
+        loss = 100 * math.expm1(result["nll_difference"])
+        print(f"{name} {kind}: {loss:+.3f} % +/- {100 * result['nll_difference_stderr']:.3f} %, {allowed} % is allowed")
+        require(loss <= allowed, f"{name} with --kv {kind}")
+
+
 def long_context_bits():
     """Positions beyond 1024 lie in three key ranges, which are cut and folded in every way that the engine has."""
     path = model("smollm2")
@@ -158,6 +175,7 @@ for known in LEVELS:
 for known in EXACT:
     CASES["perplexity-" + known] = lambda name=known: perplexity(name)
     CASES["memory-" + known] = lambda name=known: memory(name)
+    CASES["kv-" + known] = lambda name=known: kv(name)
 
 
 def main():
