@@ -85,7 +85,7 @@ Result<double> loss_of(const LoadedModel& loaded, const tokenizer::Tokenizer& to
   // The loss is that of the type alone, with every key read.
   const model::KvPolicy policy = loaded.model->kv_policy();
   loaded.model->use_policy({});
-  const auto loss = measured_or_remembered(loaded, tokenizer, arguments);
+  auto loss = measured_or_remembered(loaded, tokenizer, arguments);
   loaded.model->use_policy(policy);
   return loss;
 }

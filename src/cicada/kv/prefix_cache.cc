@@ -24,6 +24,7 @@ std::size_t PrefixCache::load(Sequence& sequence, std::size_t tokens, std::strin
                               std::span<const TokenId> ids) {
   const std::size_t size = pool_->layout().page_tokens();
   const std::size_t known = tokens / size;
+  store_->begin_text();
   auto key = store_->root_key(salt);
   std::size_t page = 0;
   for (; key && (page + 1) * size <= ids.size(); ++page) {
@@ -58,6 +59,7 @@ void PrefixCache::add(const Sequence& sequence, std::string_view salt,
 void PrefixCache::save(const Sequence& sequence, std::string_view salt,
                        std::span<const TokenId> ids) {
   if (!store_) return;
+  store_->begin_text();
   const std::size_t size = pool_->layout().page_tokens();
   auto key = store_->root_key(salt);
   for (std::size_t page = 0; key && store_->is_writable() && (page + 1) * size <= ids.size();

@@ -250,14 +250,12 @@ Result<void> PrefixStore::make_room(std::uint64_t bytes) {
   return {};
 }
 
-// Deeper pages count as older: without the pages before them they would be of no use. By a second
-// each, which is more than it takes to read or write a page.
+// Pages of one text are used at one time, however long it takes to read or write them; deeper ones
+// count as a little older, since without the pages before them they would be of no use.
 void PrefixStore::mark_used(const std::string& path, std::size_t depth) const {
   std::error_code error;  // a folder that may only be read: then ages stay
-  fs::last_write_time(
-      path,
-      fs::file_time_type::clock::now() - std::chrono::seconds(static_cast<std::int64_t>(depth)),
-      error);
+  fs::last_write_time(path, use_time_ - std::chrono::microseconds(static_cast<std::int64_t>(depth)),
+                      error);
 }
 
 void PrefixStore::log(std::string_view line) const {

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <set>
@@ -64,6 +65,9 @@ class PrefixStore {
 
   bool is_writable() const { return is_writable_; }
 
+  // The pages that are loaded and saved from now on are those of another text.
+  void begin_text() { use_time_ = std::filesystem::file_time_type::clock::now(); }
+
  private:
   PrefixStore(const KvLayout& layout, PrefixStoreOptions options);
 
@@ -82,6 +86,7 @@ class PrefixStore {
   std::uint64_t stored_bytes_ = 0;  // as far as this process knows
   bool is_writable_ = true;
   std::set<std::string, std::less<>> damaged_;  // keys of files that may be replaced
+  std::filesystem::file_time_type use_time_ = std::filesystem::file_time_type::clock::now();
 };
 
 }  // namespace cicada::kv

@@ -44,7 +44,7 @@ bool parse_layer(std::string_view text, std::uint32_t limit, std::uint32_t& out)
 }
 
 std::string types_name(const LayerFormat& format) {
-  const std::string keys(kernels::cache_type_name(format.keys));
+  std::string keys(kernels::cache_type_name(format.keys));
   if (format.keys == format.values) return keys;
   return fmt::format("{}/{}", keys, kernels::cache_type_name(format.values));
 }
