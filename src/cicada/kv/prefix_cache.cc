@@ -12,7 +12,7 @@ std::size_t PrefixCache::extend(Sequence& sequence, std::size_t tokens, std::str
     sequence.share(match.pages);
     tokens = match.tokens;
   }
-  if (store_) tokens = load(sequence, tokens, salt, ids);
+  tokens = load(sequence, tokens, salt, ids);
   ++counters_.lookups;
   counters_.looked_up_tokens += ids.size();
   counters_.hit_tokens += tokens;
@@ -22,6 +22,7 @@ std::size_t PrefixCache::extend(Sequence& sequence, std::size_t tokens, std::str
 // Replaces what the sequence has from its first page on that is not full.
 std::size_t PrefixCache::load(Sequence& sequence, std::size_t tokens, std::string_view salt,
                               std::span<const TokenId> ids) {
+  if (!store_) return tokens;
   const std::size_t size = pool_->layout().page_tokens();
   const std::size_t known = tokens / size;
   store_->begin_text();

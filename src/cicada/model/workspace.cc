@@ -30,7 +30,7 @@ Result<Workspace> Workspace::create(const Config& config, std::span<const float>
   w.num_heads_ = config.num_heads;
   w.max_splits_ = limits.max_context / kernels::kSplitKeys + 1;
   w.padded_value_dim_ = (std::size_t{config.value_dim} + 15) / 16 * 16;
-  w.padded_rope_pairs_ = (config.rope_dim / 2 + 15) / 16 * 16;
+  w.padded_rope_pairs_ = (std::size_t{config.rope_dim} / 2 + 15) / 16 * 16;
   w.add_rope_sets(config, rope_factors);
   w.queries_.resize(needs.num_workers);
   for (auto& list : w.queries_) list.resize(kQueryTokens * config.group_size());
