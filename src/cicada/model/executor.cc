@@ -50,6 +50,8 @@ Executor::Executor(const Model& model, platform::ThreadPool& pool, Workspace wor
   row_span_.reserve(limits().max_rows);
   wanting_.reserve(limits().max_rows);
   spans_.reserve(limits().max_sequences);
+  split_units_.resize(pool.size());
+  for (auto& units : split_units_) units.reserve(limits().max_sequences);
   peaks_.resize(std::max(limits().max_logit_rows, limits().max_rows));
 }
 

@@ -75,9 +75,20 @@ class Executor {
     std::int64_t first_position = 0;
   };
 
+  // The key ranges that the queries of some positions see, ascending: those of the sinks, and those
+  // of the window.
+  struct SeenSplits {
+    std::size_t num_sinks = 0;
+    std::size_t first = 0;  // of the window
+    std::size_t count = 0;  // of both
+
+    std::size_t at(std::size_t index) const {
+      return index < num_sinks ? index : first + index - num_sinks;
+    }
+  };
   // How a span with one row is cut: KV heads by splits by parts of a group.
   struct SplitUnits {
-    std::size_t splits = 0;
+    SeenSplits splits;
     std::size_t parts = 1;
     std::size_t count = 0;
   };
@@ -137,8 +148,10 @@ class Executor {
                     std::size_t worker);
   void attend_blocks(const Step& step, std::size_t worker);
   void attend_splits(const Step& step, std::size_t worker);
+  SeenSplits seen_splits(const Step& step, std::int64_t first, std::int64_t last) const;
   SplitUnits split_units(const Step& step, const Span& span) const;
-  SplitUnit split_unit(const Step& step, std::size_t index) const;
+  // Unit `index` of all spans', whose cuts are `units` [spans].
+  SplitUnit split_unit(std::span<const SplitUnits> units, std::size_t index) const;
   kernels::AttentionCall split_call(const Step& step, const SplitUnit& unit, std::size_t worker);
   void fold_splits(const Step& step, std::size_t row, std::size_t worker);
   void add_normed(const Step& step, const Region& region, std::size_t worker);
@@ -169,12 +182,13 @@ class Executor {
   Workspace workspace_;
   platform::WorkSharing work_;
 
-  std::vector<Row> rows_;                // of the last batch
-  std::vector<Span> spans_;              // of the last batch
-  std::vector<std::uint32_t> row_span_;  // row -> span
-  std::vector<std::uint32_t> wanting_;   // rows that want logits, ascending
-  std::vector<kernels::Peak> peaks_;     // of the logits written last
-  std::size_t num_prefill_rows_ = 0;     // of the last batch: they come first
+  std::vector<std::vector<SplitUnits>> split_units_;  // by worker: of the step it is at
+  std::vector<Row> rows_;                             // of the last batch
+  std::vector<Span> spans_;                           // of the last batch
+  std::vector<std::uint32_t> row_span_;               // row -> span
+  std::vector<std::uint32_t> wanting_;                // rows that want logits, ascending
+  std::vector<kernels::Peak> peaks_;                  // of the logits written last
+  std::size_t num_prefill_rows_ = 0;                  // of the last batch: they come first
 };
 
 }  // namespace cicada::model

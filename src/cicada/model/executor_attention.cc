@@ -25,28 +25,6 @@ std::int64_t sinks(const LayerConfig& layer, const KvPolicy& policy) {
   return layer.window == 0 && policy.window > 0 ? policy.sinks : 0;
 }
 
-// The key ranges that queries at positions first … last see, ascending: those of the sinks, and
-// those of the window.
-struct SeenSplits {
-  std::size_t num_sinks = 0;
-  std::size_t first = 0;  // of the window
-  std::size_t count = 0;  // of both
-
-  std::size_t at(std::size_t index) const {
-    return index < num_sinks ? index : first + index - num_sinks;
-  }
-};
-
-SeenSplits seen_splits(const LayerConfig& layer, const KvPolicy& policy, std::int64_t first,
-                       std::int64_t last) {
-  SeenSplits splits;
-  splits.first = static_cast<std::size_t>(first_key(layer, policy, first) / kSplit);
-  const auto sink_splits = static_cast<std::size_t>((sinks(layer, policy) + kSplit - 1) / kSplit);
-  splits.num_sinks = std::min(sink_splits, splits.first);
-  splits.count = splits.num_sinks + static_cast<std::size_t>(last / kSplit) + 1 - splits.first;
-  return splits;
-}
-
 // Into how many units the heads of a group are cut when there are `units` groups, so that the last
 // worker is done soonest. A unit of r heads costs about as much as 3 + 2 r, because what it reads
 // is read once for all of them (measured: 1, 1.36, 1.85 and 2.15 for one to four heads).
@@ -123,31 +101,42 @@ void Executor::attend_blocks(const Step& step, std::size_t worker) {
   }
 }
 
+Executor::SeenSplits Executor::seen_splits(const Step& step, std::int64_t first,
+                                           std::int64_t last) const {
+  const LayerConfig& layer = config_.layers[step.layer];
+  const KvPolicy& policy = model_->kv_policy();
+  SeenSplits splits;
+  splits.first = static_cast<std::size_t>(first_key(layer, policy, first) / kSplit);
+  const auto sink_splits = static_cast<std::size_t>((sinks(layer, policy) + kSplit - 1) / kSplit);
+  splits.num_sinks = std::min(sink_splits, splits.first);
+  splits.count = splits.num_sinks + static_cast<std::size_t>(last / kSplit) + 1 - splits.first;
+  return splits;
+}
+
 // The splits of a sequence with one row that it reads.
 Executor::SplitUnits Executor::split_units(const Step& step, const Span& span) const {
   SplitUnits units;
   if (span.num_rows > 1 || (step.wanted_rows && !any_wanted(span, 0, 1))) return units;
-  units.splits = seen_splits(config_.layers[step.layer], model_->kv_policy(), span.first_position,
-                             span.first_position)
-                     .count;
-  units.parts = parts_of_group(spans_.size() * config_.num_kv_heads * units.splits,
+  units.splits = seen_splits(step, span.first_position, span.first_position);
+  units.parts = parts_of_group(spans_.size() * config_.num_kv_heads * units.splits.count,
                                config_.group_size(), pool_->size());
-  units.count = config_.num_kv_heads * units.splits * units.parts;
+  units.count = config_.num_kv_heads * units.splits.count * units.parts;
   return units;
 }
 
 // Sequences with one row: key ranges by KV head, each worker its own run of them, so that what it
 // reads next is known.
 void Executor::attend_splits(const Step& step, std::size_t worker) {
+  std::vector<SplitUnits>& units = split_units_[worker];
+  units.clear();
   std::size_t total = 0;
-  for (const Span& span : spans_) total += split_units(step, span).count;
+  for (const Span& span : spans_) total += units.emplace_back(split_units(step, span)).count;
   while (true) {
     const platform::Range range = work_.take(worker, total, 1);
     if (range.begin == range.end) return;
-    const SplitUnit unit = split_unit(step, range.begin);
-    kernels::AttentionCall call = split_call(step, unit, worker);
+    kernels::AttentionCall call = split_call(step, split_unit(units, range.begin), worker);
     if (range.begin + 1 < total) {
-      const SplitUnit next = split_unit(step, range.begin + 1);
+      const SplitUnit next = split_unit(units, range.begin + 1);
       call.next = cached(step, *next.span, next.kv_head);
       call.next_begin = static_cast<std::int64_t>(next.split) * kSplit;
       call.next_end = std::min(call.next_begin + kSplit, next.span->first_position + 1);
@@ -156,23 +145,17 @@ void Executor::attend_splits(const Step& step, std::size_t worker) {
   }
 }
 
-Executor::SplitUnit Executor::split_unit(const Step& step, std::size_t index) const {
-  for (const Span& span : spans_) {
-    const SplitUnits units = split_units(step, span);
-    if (index >= units.count) {
-      index -= units.count;
-      continue;
-    }
-    const std::size_t split = index / units.parts;
-    const SeenSplits seen = seen_splits(config_.layers[step.layer], model_->kv_policy(),
-                                        span.first_position, span.first_position);
-    return {.span = &span,
-            .kv_head = static_cast<std::uint32_t>(split / units.splits),
-            .split = seen.at(split % units.splits),
-            .part = index % units.parts,
-            .parts = units.parts};
-  }
-  return {};
+Executor::SplitUnit Executor::split_unit(std::span<const SplitUnits> units,
+                                         std::size_t index) const {
+  std::size_t span = 0;
+  for (; index >= units[span].count; ++span) index -= units[span].count;
+  const SplitUnits& cut = units[span];
+  const std::size_t split = index / cut.parts;
+  return {.span = &spans_[span],
+          .kv_head = static_cast<std::uint32_t>(split / cut.splits.count),
+          .split = cut.splits.at(split % cut.splits.count),
+          .part = index % cut.parts,
+          .parts = cut.parts};
 }
 
 bool Executor::any_wanted(const Span& span, std::size_t begin, std::size_t count) const {
@@ -209,8 +192,7 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
                               .num_rows = count,
                               .scratch = scratch.attention};
   const std::int64_t last_position = scratch.queries[count - 1].position;
-  const SeenSplits seen = seen_splits(config_.layers[step.layer], model_->kv_policy(),
-                                      scratch.queries[0].position, last_position);
+  const SeenSplits seen = seen_splits(step, scratch.queries[0].position, last_position);
   for (std::size_t i = 0; i < seen.count; ++i) {
     call.key_begin = static_cast<std::int64_t>(seen.at(i)) * kSplit;
     call.key_end = std::min(call.key_begin + kSplit, last_position + 1);
@@ -261,8 +243,7 @@ void Executor::fold_splits(const Step& step, std::size_t row, std::size_t worker
   const WorkerScratch& scratch = workspace_.workers[worker];
   const std::size_t span_idx = row_span_[row];
   const std::int64_t position = rows_[row].position;
-  const SeenSplits seen =
-      seen_splits(config_.layers[step.layer], model_->kv_policy(), position, position);
+  const SeenSplits seen = seen_splits(step, position, position);
   for (std::size_t head = 0; head < config_.num_heads; ++head) {
     std::fill_n(scratch.total_out, workspace_.padded_value_dim(), 0.0F);
     float stats[2] = {kernels::kNoScore, 0.0F};
