@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <system_error>
 
+#include "cicada/base/text.h"
 #include "cicada/catalog/pull.h"
 #include "cicada/cli/messages.h"
 #include "cicada/engine/kv_gate.h"
@@ -28,7 +28,8 @@ Result<std::string> record_path(const LoadedModel& loaded) {
   std::error_code error;
   const std::string whole = std::filesystem::canonical(path, error).string();
   if (error) return fail(Code::kIo, "{}: {}", path, error.message());
-  const auto bytes = std::filesystem::is_directory(whole) ? 0 : std::filesystem::file_size(whole);
+  const bool is_folder = std::filesystem::is_directory(whole, error);
+  const auto bytes = is_folder ? 0 : std::filesystem::file_size(whole, error);
   const auto time = std::filesystem::last_write_time(whole, error).time_since_epoch().count();
   const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}", whole, bytes, time,
                                       loaded.model->numerics_id(), engine::kv_gate_text());
@@ -42,12 +43,8 @@ std::optional<double> remembered(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, not_there)) return std::nullopt;
   const auto text = platform::read_file(path, kMostRecordBytes);
   if (!text) return std::nullopt;
-  double loss = 0.0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), loss);
-  if (error != std::errc() || end != text->data() + text->size() || !std::isfinite(loss) ||
-      std::signbit(loss)) {
-    return std::nullopt;
-  }
+  const auto loss = whole_text_number<double>(*text);
+  if (!loss || !std::isfinite(*loss) || std::signbit(*loss)) return std::nullopt;
   return loss;
 }
 

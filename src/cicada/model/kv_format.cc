@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "cicada/base/text.h"
 
 namespace cicada::model {
 namespace {
@@ -13,14 +14,6 @@ using kv::LayerFormat;
 constexpr std::string_view kAllowed =
     "f16, q8, q6 or q4, as KEYS/VALUES where they differ, and LAYER:TYPE or FIRST-LAST:TYPE for "
     "layers of their own";
-
-// The part of `text` up to `separator`, which is taken off it.
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
 
 Error wrong_part(std::string_view part) {
   constexpr std::size_t kMostShown = 40;
@@ -39,8 +32,9 @@ Result<LayerFormat> parse_types(std::string_view text) {
 
 // A whole number below `limit`.
 bool parse_layer(std::string_view text, std::uint32_t limit, std::uint32_t& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() && out < limit;
+  const auto number = whole_text_number<std::uint32_t>(text);
+  out = number.value_or(0);
+  return number && out < limit;
 }
 
 std::string types_name(const LayerFormat& format) {

@@ -2,39 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <optional>
+
+#include "cicada/base/text.h"
 
 namespace cicada::model {
 namespace {
 
 constexpr std::string_view kAllowed =
-    "all; window:TOKENS (from 1) or angle:TAU (above 0), and with them, once each, sinks:TOKENS "
-    "and, "
-    "for an angle, theta:BASE (above 0)";
+    "all; window:TOKENS (from 1) or angle:TAU (above 0), and with them, once each, "
+    "sinks:TOKENS and, for an angle, theta:BASE (above 0)";
 
 constexpr double kDefaultTheta = 500000.0;  // of the rule as it was published
 
 bool drops(double tau, double theta, std::int64_t distance) {
   return std::fabs(static_cast<double>(distance) / theta * 2.0 * std::numbers::pi) > tau;
-}
-
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
-template <typename Number>
-std::optional<Number> read(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 Error wrong(std::string_view part) {
@@ -56,7 +40,7 @@ bool read_part(std::string_view part, Parts& parts) {
   std::string_view value = part;
   const std::string_view name = take_until(value, ':');
   const auto take = [value](auto& field, auto least, auto most) {
-    const auto number = read<std::remove_cvref_t<decltype(*field)>>(value);
+    const auto number = whole_text_number<std::remove_cvref_t<decltype(*field)>>(value);
     if (field || !number || !(*number >= least) || !(*number <= most)) return false;
     field = number;
     return true;
