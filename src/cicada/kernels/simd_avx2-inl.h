@@ -266,7 +266,7 @@ CICADA_INLINE U8x64 subtract_bytes(U8x64 a, char value) {
   const __m256i all = _mm256_set1_epi8(value);
   return {_mm256_sub_epi8(a.lo, all), _mm256_sub_epi8(a.hi, all)};
 }
-// As dot4_half, of unsigned operands of at most 127: nothing saturates.
+// As dot4_half, where sums of two products stay below 2^15: nothing saturates.
 CICADA_INLINE __m256i dot4_small(__m256i acc, __m256i x, __m256i w) {
 #if defined(__AVXVNNI__)
   return _mm256_dpbusd_avx_epi32(acc, x, w);
@@ -275,7 +275,8 @@ CICADA_INLINE __m256i dot4_small(__m256i acc, __m256i x, __m256i w) {
   return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 #endif
 }
-// acc[i] + sum over j < 4 of x[j] (unsigned, at most 127) * w[4i + j] (signed). Exact.
+// acc[i] + sum over j < 4 of x[j] (unsigned) * w[4i + j] (signed), sums of two products below 2^15.
+// Exact.
 CICADA_INLINE I32x16 dot4_signed(I32x16 acc, U8x64 w, const std::uint8_t* x) {
   std::int32_t word = 0;
   __builtin_memcpy(&word, x, sizeof word);

@@ -175,7 +175,8 @@ CICADA_INLINE U8x64 lookup(const std::uint8_t* table, U8x64 a) {
 CICADA_INLINE U8x64 subtract_bytes(U8x64 a, char value) {
   return {_mm512_sub_epi8(a.v, _mm512_set1_epi8(value))};
 }
-// acc[i] + sum over j < 4 of x[j] (unsigned, at most 127) * w[4i + j] (signed). Exact.
+// acc[i] + sum over j < 4 of x[j] (unsigned) * w[4i + j] (signed), sums of two products below 2^15.
+// Exact.
 CICADA_INLINE I32x16 dot4_signed(I32x16 acc, U8x64 w, const std::uint8_t* x) {
   std::int32_t word = 0;
   __builtin_memcpy(&word, x, sizeof word);

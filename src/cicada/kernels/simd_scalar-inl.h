@@ -254,7 +254,8 @@ CICADA_INLINE U8x64 lookup(const std::uint8_t* table, U8x64 a) {
 CICADA_INLINE U8x64 subtract_bytes(U8x64 a, char value) {
   return map(a, [value](int, int x) { return x - value; });
 }
-// acc[i] + sum over j < 4 of x[j] (unsigned, at most 127) * w[4i + j] (signed). Exact.
+// acc[i] + sum over j < 4 of x[j] (unsigned) * w[4i + j] (signed), sums of two products below 2^15.
+// Exact.
 CICADA_INLINE I32x16 dot4_signed(I32x16 acc, U8x64 w, const std::uint8_t* x) {
   for (int i = 0; i < 16; ++i) {
     for (int j = 0; j < 4; ++j) acc.v[i] += static_cast<std::int8_t>(w.v[4 * i + j]) * x[j];

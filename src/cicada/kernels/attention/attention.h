@@ -12,7 +12,8 @@
 //          the bias of the distance. Keys that the row does not see contribute exactly 0. Per tile:
 //          m' = max(m, scores), l = l * 2^(m - m') + sum of 2^(s - m'), o likewise; f16 values, one
 //          fma a key ascending; packed values, the weights times the values' scales as integers of
-//          15 bits with one scale a group, exact sums over the tile, one fma. A range is at most
+//          15 bits for q8 and of 8 for q6 and q4 with one scale a group, exact sums over the tile,
+//          one fma. A range is at most
 //          kSplitKeys long and starts at a multiple of it; ranges are merged in ascending order
 //          (merge()). The bits of a row never depend on its neighbours, and are the same on every
 //          level.

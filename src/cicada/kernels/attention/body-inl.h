@@ -105,13 +105,17 @@ CICADA_INLINE void add_packed_rows(const Reader& reader, const Tile& tile,
     if (reader.prefetches) values.next[s] = tile.next.values[s];
   }
   if (reader.wide_values != nullptr) {
-    add_packed<kRows, CacheType::kQ8, true>(values, weighed);
+    if (cache.value_type == CacheType::kQ8) {
+      add_packed<kRows, CacheType::kQ8, true, weight_bytes(CacheType::kQ8)>(values, weighed);
+    } else {
+      add_packed<kRows, CacheType::kQ8, true, 1>(values, weighed);
+    }
   } else if (cache.value_type == CacheType::kQ8) {
-    add_packed<kRows, CacheType::kQ8, false>(values, weighed);
+    add_packed<kRows, CacheType::kQ8, false, weight_bytes(CacheType::kQ8)>(values, weighed);
   } else if (cache.value_type == CacheType::kQ6) {
-    add_packed<kRows, CacheType::kQ6, false>(values, weighed);
+    add_packed<kRows, CacheType::kQ6, false, 1>(values, weighed);
   } else {
-    add_packed<kRows, CacheType::kQ4, false>(values, weighed);
+    add_packed<kRows, CacheType::kQ4, false, 1>(values, weighed);
   }
 }
 
@@ -159,7 +163,8 @@ void prepare_tile(const Reader& reader, const Tile& tile) {
     const std::byte* scales[kTileSlabs];
     for (std::size_t s = 0; s < kTileSlabs; ++s)
       scales[s] = tile.now.values[s] + reader.value_planes;
-    share_scales(scales, cache_scale_groups(cache.value_dim), reader.value_scales);
+    share_scales(scales, cache_scale_groups(cache.value_dim),
+                 largest_weight(weight_bytes(cache.value_type)), reader.value_scales);
   }
 }
 
