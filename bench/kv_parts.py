@@ -55,7 +55,7 @@ def text_rows(runner, part, file, model, settings, chunks, ctx):
         say(f"{part}: {name_of(model)}, {os.path.basename(file)}, {ctx} tokens a chunk, {setting.name}")
         found = runner.measure(
             part, {"model": name_of(model), "text": digest, "ctx": ctx, "chunks": chunks}, setting,
-            ["perplexity", "-m", model, "-f", file, "--ctx", str(ctx), "--chunks", str(chunks)],
+            ["perplexity", "-m", model, "-f", file, "--ctx", str(ctx), "--chunks", str(chunks), *role_of(setting)],
             lambda data: {key: data[key] for key in ("nll", "perplexity", "tokens", "kv_bytes_per_token")})
         base = found if setting is kv_runs.BASE else base
         if found is None or base is None:
@@ -68,6 +68,11 @@ def text_rows(runner, part, file, model, settings, chunks, ctx):
                      "loss": kv_stats.percent(difference), "kv_bytes_per_token": found["kv_bytes_per_token"],
                      "share": found["kv_bytes_per_token"] / max(1, base["kv_bytes_per_token"]), **origin([found])})
     return rows
+
+
+def role_of(setting):
+    """Pages are chosen for decoded tokens only; bits of the base are the same in both roles on levels without tiles."""
+    return ["--role", "decode"] if "pages:" in setting.spelled else []
 
 
 def origin(results):

@@ -16,7 +16,7 @@ class Kv(CliCase):
     def test_every_width_answers_as_f16_does(self):
         model = self.chain("alphabet.gguf")
         for kv in ("f16", "q8", "q6", "q4", "q8/q6", "f16/q4"):
-            for policy in ("all", "window:64,sinks:2"):
+            for policy in ("all", "window:64,sinks:2", "pages:4"):
                 answer = self.answer(model, "a", "-n", "8", "--kv", kv, "--kv-force", "--kv-policy", policy)
                 self.assertEqual(answer["text"], "bcdefghi", kv)
                 self.assertEqual((answer["kv"], answer["kv_policy"]), (kv, policy))
@@ -31,6 +31,16 @@ class Kv(CliCase):
                     continue
                 sentence = self.refused(command[0], "-m", model, *command[1:], option, value, part=value if ":" not in value else "'")
                 self.assertTrue("allowed" in sentence or "layers 0 to" in sentence or "64" in sentence, sentence)
+
+    def test_pages_chosen_for_decoded_tokens_are_not_measured_on_a_prompt(self):
+        model = self.chain("alphabet.gguf")
+        text = self.path("text.txt")
+        with open(text, "w") as out:
+            out.write("abcdefghijklmnopqrstuvwxyz" * 30)
+        self.refused("perplexity", "-m", model, "-f", text, "--ctx", "32", "--kv-policy", "pages:4", part="--role decode")
+        ways = [json.loads(self.run_cli("perplexity", "-m", model, "-f", text, "--ctx", "32", "--role", "decode", "--kv-policy",
+                                        policy, "--json")[1])["nll"] for policy in ("all", "pages:4")]
+        self.assertEqual(ways[0], ways[1])  # four pages are all there are
 
     def test_a_width_that_costs_too_much_is_refused_once_measured_and_remembered(self):
         model = self.chain("alphabet.gguf")

@@ -13,7 +13,8 @@ void add_kv_options(CLI::App& command, KvArguments& arguments, bool can_refuse) 
       "Width of the KV cache: f16 (default), q8, q6, q4, or KEYS/VALUES as in q8/q6");
   command.add_option(
       "--kv-policy", arguments.policy,
-      "Which keys are read: all (default), window:TOKENS or angle:TAU, with sinks:TOKENS");
+      "Which keys are read: all (default), window:TOKENS or angle:TAU, with sinks:TOKENS; "
+      "pages:COUNT, of 64 keys each, chosen for every token that is decoded");
   if (!can_refuse) return;
   command.add_flag("--kv-force", arguments.force,
                    "Use the KV type even where it costs this model too much");

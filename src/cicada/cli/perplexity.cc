@@ -218,6 +218,13 @@ std::string to_text(const Score& score, const Comparison& comparison,
 
 Result<int> perplexity(const PerplexityArguments& arguments) {
   CICADA_TRY(check(arguments.kv));
+  CICADA_ASSIGN(const model::KvPolicy policy, model::parse_kv_policy(arguments.kv.policy));
+  if (policy.pages > 0 && arguments.role != "decode") {
+    return fail(Code::kInvalidArgument,
+                "--kv-policy {} is for decoded tokens: with --role {} it changes nothing, --role "
+                "decode is allowed",
+                arguments.kv.policy, arguments.role);
+  }
   if (!arguments.against.empty()) CICADA_TRY(check(KvArguments{.type = arguments.against}));
   CICADA_ASSIGN(const std::string text, read_text(arguments.file));
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));

@@ -15,6 +15,10 @@ KvLayout::KvLayout(KvShape shape, std::size_t page_tokens)
     layer_offset_.push_back(page_bytes_);
     page_bytes_ += shape_.num_kv_heads * (page_tokens / kSlabTokens) * head(layer, 0).slab_bytes();
   }
+  if (!shape_.has_bounds) return;
+  bounds_offset_ = page_bytes_;
+  page_bytes_ +=
+      shape_.layers.size() * shape_.num_kv_heads * kernels::key_bounds_bytes(shape_.head_dim);
 }
 
 kernels::CachedHead KvLayout::head(std::size_t layer, std::size_t kv_head) const {
@@ -25,6 +29,10 @@ kernels::CachedHead KvLayout::head(std::size_t layer, std::size_t kv_head) const
                            .key_type = format.keys,
                            .value_type = format.values};
   head.offset_bytes = layer_offset_[layer] + kv_head * head.slabs_in_page * head.slab_bytes();
+  if (shape_.has_bounds) {
+    head.bounds_offset = bounds_offset_ + (layer * shape_.num_kv_heads + kv_head) *
+                                              kernels::key_bounds_bytes(shape_.head_dim);
+  }
   return head;
 }
 

@@ -2,7 +2,8 @@
 //
 // A page is `page_tokens` consecutive positions of one sequence, for every layer and KV head:
 // [layer][kv head][slab of 16 positions], slabs as in kernels/attention/cache.h. Layers may hold
-// keys and values in different widths.
+// keys and values in different widths. After them, where the policy wants it, the bounds of each
+// head's keys: [layer][kv head].
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,7 @@ struct KvShape {
   std::size_t head_dim = 0;
   std::size_t value_dim = 0;
   std::vector<LayerFormat> layers;
+  bool has_bounds = false;  // of keys, for a policy that chooses pages by them
 };
 
 class KvLayout {
@@ -46,6 +48,7 @@ class KvLayout {
   KvShape shape_;
   std::size_t page_tokens_;
   std::size_t page_bytes_ = 0;
+  std::size_t bounds_offset_ = 0;
   std::vector<std::size_t> layer_offset_;  // [layers]
 };
 

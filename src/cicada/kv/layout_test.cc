@@ -31,6 +31,23 @@ TEST(KvLayout, HeadsTileThePageWithoutGaps) {
   }
 }
 
+TEST(KvLayout, BoundsComeAfterTheSlabs) {
+  KvShape with = shape(40, 128);
+  with.has_bounds = true;
+  const KvLayout plain(shape(40, 128), 64);
+  const KvLayout layout(with, 64);
+  std::size_t next = plain.page_bytes();
+  for (std::size_t layer = 0; layer < 3; ++layer) {
+    for (std::size_t head = 0; head < 3; ++head) {
+      EXPECT_EQ(plain.head(layer, head).bounds_offset, 0U);
+      EXPECT_EQ(layout.head(layer, head).offset_bytes, plain.head(layer, head).offset_bytes);
+      EXPECT_EQ(layout.head(layer, head).bounds_offset, next);
+      next += 2 * 48 * 2;  // two float16 an element, 40 filled up to 48
+    }
+  }
+  EXPECT_EQ(layout.page_bytes(), next);
+}
+
 TEST(KvLayout, BytesPerTokenCountScales) {
   const auto per_token = [](CacheType type) {
     const KvLayout layout(

@@ -53,6 +53,12 @@ class Sequence {
     CICADA_DCHECK(pool_->num_holders(pages_[page]) == 1, "a page that is written has one holder");
     return memory_[page] + head.offset_bytes + index % head.slabs_in_page * head.slab_bytes();
   }
+  // The page of a position, to write.
+  std::byte* page_of(std::size_t position) const {
+    const std::size_t page = position / layout().page_tokens();
+    CICADA_DCHECK(pool_->num_holders(pages_[page]) == 1, "a page that is written has one holder");
+    return memory_[page];
+  }
 
  private:
   void append(PageId id);

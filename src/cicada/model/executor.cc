@@ -33,7 +33,8 @@ Result<std::unique_ptr<Executor>> Executor::create(const Model& model, platform:
                 Workspace::create(model.config(), model.weights().rope_factors(), limits,
                                   {.num_workers = pool.size(),
                                    .has_tiles = platform::has_tiles(model.level()),
-                                   .has_key_bias = model.caches_any_key_without_bias()}));
+                                   .has_key_bias = model.caches_any_key_without_bias(),
+                                   .chooses_pages = model.kv_policy().pages > 0}));
   return std::unique_ptr<Executor>(new Executor(model, pool, std::move(workspace)));
 }
 
@@ -172,6 +173,9 @@ void Executor::run_step(const Step& step, const Region& region, std::size_t work
       break;
     case StepKind::kRotateAndStore:
       rotate_and_store(step, region, worker);
+      break;
+    case StepKind::kChoosePages:
+      choose_pages(step, worker);
       break;
     case StepKind::kAttend:
       attend(step, worker);

@@ -99,6 +99,9 @@ class Executor {
     std::size_t part = 0;
     std::size_t parts = 1;
   };
+  std::uint8_t chosen_tiles(const Step& step, const SplitUnit& unit) const {
+    return chosen_tiles(step, unit.span->first_row, unit.kv_head, unit.split);
+  }
 
   // Rows that a step treats alike: all, or those of one role.
   struct Section {
@@ -143,6 +146,13 @@ class Executor {
   void fold_peaks(const Region& region);
   void keep_wanted(std::size_t worker);
   void rotate_and_store(const Step& step, const Region& region, std::size_t worker);
+  void choose_pages(const Step& step, std::size_t worker);
+  void bound_new_tiles(const Step& step, const Span& span, std::uint32_t kv_head) const;
+  void choose_tiles(const Step& step, const Span& span, std::size_t row, std::uint32_t kv_head,
+                    std::size_t worker);
+  // Which tiles of a split a row reads with the heads of a group, by bit.
+  std::uint8_t chosen_tiles(const Step& step, std::size_t row, std::uint32_t kv_head,
+                            std::size_t split) const;
   void attend(const Step& step, std::size_t worker);
   void attend_block(const Step& step, const Span& span, std::uint32_t kv_head, std::size_t block,
                     std::size_t worker);

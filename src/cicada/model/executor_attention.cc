@@ -2,6 +2,7 @@
 // work. The cuts never change a bit: a row's splits are folded in ascending order whoever made
 // them.
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "cicada/model/executor.h"
@@ -134,12 +135,18 @@ void Executor::attend_splits(const Step& step, std::size_t worker) {
   while (true) {
     const platform::Range range = work_.take(worker, total, 1);
     if (range.begin == range.end) return;
-    kernels::AttentionCall call = split_call(step, split_unit(units, range.begin), worker);
-    if (range.begin + 1 < total) {
-      const SplitUnit next = split_unit(units, range.begin + 1);
+    const SplitUnit unit = split_unit(units, range.begin);
+    if (chosen_tiles(step, unit) == 0) continue;
+    kernels::AttentionCall call = split_call(step, unit, worker);
+    std::size_t next_unit = range.begin + 1;
+    while (next_unit < total && chosen_tiles(step, split_unit(units, next_unit)) == 0) ++next_unit;
+    if (next_unit < total) {
+      const SplitUnit next = split_unit(units, next_unit);
+      const auto begin = static_cast<std::int64_t>(next.split) * kSplit;
+      const int first = std::countr_zero(chosen_tiles(step, next));
       call.next = cached(step, *next.span, next.kv_head);
-      call.next_begin = static_cast<std::int64_t>(next.split) * kSplit;
-      call.next_end = std::min(call.next_begin + kSplit, next.span->first_position + 1);
+      call.next_begin = begin + first * static_cast<std::int64_t>(kernels::kKeyTile);
+      call.next_end = std::min(begin + kSplit, next.span->first_position + 1);
     }
     attention_.attend(call);
   }
@@ -196,9 +203,14 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
   for (std::size_t i = 0; i < seen.count; ++i) {
     call.key_begin = static_cast<std::int64_t>(seen.at(i)) * kSplit;
     call.key_end = std::min(call.key_begin + kSplit, last_position + 1);
+    for (std::size_t r = 0; r < count; ++r) {
+      scratch.queries[r].tiles =
+          chosen_tiles(step, span.first_row + begin + r / group, kv_head, seen.at(i));
+    }
     attention_.attend(call);
     for (std::size_t r = 0; r < count; ++r) {
       const AttentionRow& row = scratch.queries[r];
+      if (row.tiles == 0) continue;
       attention_.merge(row.out, row.stats, config_.value_dim, scratch.total_out + r * padded,
                        scratch.total_stats + 2 * r);
     }
@@ -226,6 +238,7 @@ kernels::AttentionCall Executor::split_call(const Step& step, const SplitUnit& u
     const std::size_t head = unit.kv_head * group + g;
     AttentionRow& row = scratch.queries[count];
     row = query(step, span.first_row, static_cast<std::uint32_t>(head));
+    row.tiles = chosen_tiles(step, unit);
     row.out = workspace_.split_out(span_idx, head, unit.split);
     row.stats = workspace_.split_stats(span_idx, head, unit.split);
   }
@@ -249,6 +262,8 @@ void Executor::fold_splits(const Step& step, std::size_t row, std::size_t worker
     float stats[2] = {kernels::kNoScore, 0.0F};
     for (std::size_t i = 0; i < seen.count; ++i) {
       const std::size_t split = seen.at(i);
+      const auto kv_head = static_cast<std::uint32_t>(head / config_.group_size());
+      if (chosen_tiles(step, row, kv_head, split) == 0) continue;
       attention_.merge(workspace_.split_out(span_idx, head, split),
                        workspace_.split_stats(span_idx, head, split), config_.value_dim,
                        scratch.total_out, stats);

@@ -31,6 +31,33 @@ TEST(NumericsOfPolicies, AWindowAsLongAsTheTextChangesNothingAndAShorterOneDoes)
   EXPECT_EQ(logits_with("angle:0.1,theta:1000"), logits_with("window:16"));  // C038
 }
 
+// Pages are chosen for decoded rows, however many go through at once and whatever the pages of the
+// cache are; as many as there are choose nothing; a prompt reads everything.
+TEST(NumericsOfPolicies, ChosenPagesAreForDecodedRowsAndAllOfThemAreNoChoice) {
+  const Text text{.length = 700};
+  const Way decoding{.threads = 2, .prompt = 200};
+  const auto logits_with = [&](const char* policy, const Way& way) {
+    return logits_by(*load({.num_layers = 2, .policy = policy}, kernels::best_level()), way, text);
+  };
+  const std::vector<float> all = logits_with("all", decoding);
+  EXPECT_EQ(logits_with("pages:11", decoding), all);
+  const std::vector<float> chosen = logits_with("pages:5", decoding);
+  EXPECT_NE(chosen, all);
+  EXPECT_EQ(std::vector<float>(chosen.begin(), chosen.begin() + 320 * kTestVocab),
+            std::vector<float>(all.begin(), all.begin() + 320 * kTestVocab));
+  for (const std::size_t page_tokens : {16U, 32U}) {
+    for (const std::size_t at_once : {1U, 33U, 500U}) {
+      EXPECT_EQ(logits_with("pages:5", {.threads = 3,
+                                        .prompt = 200,
+                                        .decoded_at_once = at_once,
+                                        .page_tokens = page_tokens}),
+                chosen)
+          << page_tokens << " " << at_once;
+    }
+  }
+  EXPECT_EQ(logits_with("pages:5", {.threads = 2}), logits_with("all", {.threads = 2}));
+}
+
 // Caching in 8 bits moves logits a little, whether keys have a bias, which is taken off, or not.
 TEST(NumericsOfKv, EightBitsMoveLogitsLittleAndFewerBitsMore) {
   for (const char* architecture : {"llama", "qwen2", "gemma3"}) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kAllowed =
     "all; window:TOKENS (from 1) or angle:TAU (above 0), and with them, once each, "
-    "sinks:TOKENS and, for an angle, theta:BASE (above 0)";
+    "sinks:TOKENS and, for an angle, theta:BASE (above 0); pages:COUNT (from 4)";
 
 constexpr double kDefaultTheta = 500000.0;  // of the rule as it was published
 
@@ -31,6 +31,7 @@ Error wrong(std::string_view part) {
 struct Parts {
   std::optional<std::int64_t> window;
   std::optional<std::int64_t> sinks;
+  std::optional<std::int64_t> pages;
   std::optional<double> tau;
   std::optional<double> theta;
 };
@@ -48,6 +49,7 @@ bool read_part(std::string_view part, Parts& parts) {
   constexpr double kMostBase = 1e12;
   constexpr double kLeast = 1e-12;
   if (name == "window") return take(parts.window, std::int64_t{1}, kMostWindow);
+  if (name == "pages") return take(parts.pages, kLeastPages, kMostWindow);
   if (name == "sinks") return take(parts.sinks, std::int64_t{0}, kMostWindow);
   if (name == "angle") return take(parts.tau, kLeast, kMostBase);
   if (name == "theta") return take(parts.theta, kLeast, kMostBase);
@@ -75,6 +77,10 @@ Result<KvPolicy> parse_kv_policy(std::string_view text) {
     const std::string_view part = take_until(rest, ',');
     if (!read_part(part, parts)) return fail(wrong(part));
   } while (!rest.empty());
+  if (parts.pages) {
+    if (parts.window || parts.tau || parts.sinks || parts.theta) return fail(wrong(text));
+    return KvPolicy{.pages = *parts.pages};
+  }
   if (parts.window.has_value() == parts.tau.has_value()) return fail(wrong(text));
   if (parts.theta && !parts.tau) return fail(wrong(text));
   return KvPolicy{.window = parts.window
@@ -84,6 +90,7 @@ Result<KvPolicy> parse_kv_policy(std::string_view text) {
 }
 
 std::string kv_policy_name(const KvPolicy& policy) {
+  if (policy.pages > 0) return fmt::format("pages:{}", policy.pages);
   if (policy.window == 0) return "all";
   if (policy.sinks == 0) return fmt::format("window:{}", policy.window);
   return fmt::format("window:{},sinks:{}", policy.window, policy.sinks);

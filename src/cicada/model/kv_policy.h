@@ -14,6 +14,9 @@ namespace cicada::model {
 struct KvPolicy {
   std::int64_t window = 0;  // the latest keys, the query's own among them; 0: all
   std::int64_t sinks = 0;   // and the first ones of the sequence, with a window
+  // Of rows of the decode role: pages of 64 keys that are read, the first and the last two among
+  // them, the others by the bounds of their keys; 0: all.
+  std::int64_t pages = 0;
 
   bool operator==(const KvPolicy&) const = default;
   // The first key of the window of a query, sinks aside.
@@ -28,12 +31,13 @@ struct KvPolicy {
 // positive and finite; at most kMostWindow.
 std::int64_t window_of_angle(double tau, double theta);
 inline constexpr std::int64_t kMostWindow = std::int64_t{1} << 30;
+inline constexpr std::int64_t kLeastPages = 4;  // three that are always read, and one to choose
 
-// Reads "all", "window:4096", "window:4096,sinks:4", "angle:0.1", "angle:0.1,theta:500000" and
-// sinks with either. Errors: kInvalidArgument names the part and what is allowed.
+// Reads "all", "window:4096", "window:4096,sinks:4", "angle:0.1", "angle:0.1,theta:500000", sinks
+// with either, and "pages:32". Errors: kInvalidArgument names the part and what is allowed.
 Result<KvPolicy> parse_kv_policy(std::string_view text);
 
-// "all", "window:4096", "window:4096,sinks:4".
+// "all", "window:4096", "window:4096,sinks:4", "pages:32".
 std::string kv_policy_name(const KvPolicy& policy);
 
 }  // namespace cicada::model

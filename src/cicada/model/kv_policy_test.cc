@@ -30,7 +30,8 @@ TEST(KvPolicy, TheAngleRuleKeepsExactlyAWindow) {
 }
 
 TEST(KvPolicy, NamesReadBackAsTheSame) {
-  for (const char* text : {"all", "window:1", "window:4096", "window:4096,sinks:4"}) {
+  for (const char* text :
+       {"all", "window:1", "window:4096", "window:4096,sinks:4", "pages:4", "pages:32"}) {
     const auto policy = parse_kv_policy(text);
     ASSERT_TRUE(policy.has_value()) << text;
     EXPECT_EQ(kv_policy_name(*policy), text);
@@ -40,12 +41,33 @@ TEST(KvPolicy, NamesReadBackAsTheSame) {
 }
 
 TEST(KvPolicy, WhatIsNotOneIsRefusedWithWhatIsAllowed) {
-  for (const char* text :
-       {"",          "ALL",       "all,sinks:4",      "window",           "window:",
-        "window:0",  "window:-1", "window:1.5",       "window:4x",        "window:99999999999",
-        "sinks:4",   "theta:5",   "window:5,theta:3", "window:5,angle:1", "window:5,window:6",
-        "angle:0",   "angle:nan", "angle:inf",        "angle:1e300",      "pages:4",
-        "window:5,", "all,",      "window:5,,sinks:1"}) {
+  for (const char* text : {"",
+                           "ALL",
+                           "all,sinks:4",
+                           "window",
+                           "window:",
+                           "window:0",
+                           "window:-1",
+                           "window:1.5",
+                           "window:4x",
+                           "window:99999999999",
+                           "sinks:4",
+                           "theta:5",
+                           "window:5,theta:3",
+                           "window:5,angle:1",
+                           "window:5,window:6",
+                           "angle:0",
+                           "angle:nan",
+                           "angle:inf",
+                           "angle:1e300",
+                           "pages:3",
+                           "pages:8,sinks:4",
+                           "window:512,pages:8",
+                           "pages:",
+                           "pages:8,pages:9",
+                           "window:5,",
+                           "all,",
+                           "window:5,,sinks:1"}) {
     const auto policy = parse_kv_policy(text);
     ASSERT_FALSE(policy.has_value()) << text;
     EXPECT_EQ(policy.error().code(), Code::kInvalidArgument);

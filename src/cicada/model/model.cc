@@ -57,6 +57,11 @@ void Model::use_kv(KvFormat format) {
   remake_plan();
 }
 
+void Model::use_policy(const KvPolicy& policy) {
+  kv_policy_ = policy;
+  remake_plan();
+}
+
 bool Model::caches_any_key_without_bias() const {
   for (std::uint32_t layer = 0; layer < config_.num_layers; ++layer) {
     if (caches_keys_without_bias(config_, kv_format_, layer)) return true;
@@ -66,14 +71,17 @@ bool Model::caches_any_key_without_bias() const {
 
 void Model::remake_plan() {
   plan_ = make_plan(config_, weights_, kv_format_,
-                    {.elide = elide_, .has_tiles = platform::has_tiles(level_)});
+                    {.elide = elide_,
+                     .has_tiles = platform::has_tiles(level_),
+                     .chooses_pages = kv_policy_.pages > 0});
 }
 
 kv::KvLayout Model::kv_layout(std::size_t page_tokens) const {
   kv::KvShape shape{.num_kv_heads = config_.num_kv_heads,
                     .head_dim = config_.head_dim,
                     .value_dim = config_.value_dim,
-                    .layers = kv_format_.layers};
+                    .layers = kv_format_.layers,
+                    .has_bounds = kv_policy_.pages > 0};
   shape.layers.resize(config_.num_layers);
   return {std::move(shape), page_tokens};
 }
@@ -110,7 +118,7 @@ std::string Model::numerics_id() const {
                                  kNumericsVersion, platform::name(platform::numerics_of(level_)),
                                  kv_format_name(kv_format_), kernels::kKeyTile, kernels::kSplitKeys,
                                  fmt::join(plan_.elided, ","));
-  if (kv_policy_.window > 0) text += fmt::format("; {}", kv_policy_name(kv_policy_));
+  if (kv_policy_ != KvPolicy{}) text += fmt::format("; {}", kv_policy_name(kv_policy_));
   for (const Step& step : plan_.steps) {
     for (const Product& product : step.products) {
       text += fmt::format(";{}={}/{}", product.tensor, tensor::name(product.w.dtype),

@@ -41,8 +41,9 @@ class Model {
   // it before executors and caches are made. `format` has all the model's layers, or none.
   void use_kv(KvFormat format);
   bool caches_any_key_without_bias() const;
-  // Attends to fewer keys from now on; call it before executors are made.
-  void use_policy(const KvPolicy& policy) { kv_policy_ = policy; }
+  // Attends to fewer keys from now on, and makes the plan for it. Call it before executors and
+  // caches are made.
+  void use_policy(const KvPolicy& policy);
   const KvPolicy& kv_policy() const { return kv_policy_; }
   const KvFormat& kv_format() const { return kv_format_; }
 

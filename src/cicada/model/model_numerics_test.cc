@@ -176,10 +176,11 @@ TEST_P(LongNumerics, BitsDependOnNothingAcrossSplitsOfTheKeys) {
         decoding.push_back({.threads = threads, .chunks = {256}, .prompt = 1022});
       }
       decoding.push_back({.threads = 2, .chunks = {300}, .batch = 9, .prompt = 1022});
+      decoding.push_back({.threads = 2, .chunks = {300}, .prompt = 1022, .decoded_at_once = 9});
     }
     expect_ways(*model, ways, text);
     expect_ways(*model, decoding, text);
-    if (platform::has_tiles(level)) continue;
+    if (platform::has_tiles(level) || model->kv_policy().pages > 0) continue;
     const std::vector<float> prefilled = logits_by(*model, {}, text);
     const std::vector<float> decoded = logits_by(*model, {.prompt = 1022}, text);
     EXPECT_TRUE(same_bits(*model, prefilled, decoded, text, 0)) << platform::name(level);
@@ -208,6 +209,17 @@ INSTANTIATE_TEST_SUITE_P(
                  .head_dim = 64,
                  .kv = "q6",
                  .policy = "window:70,sinks:4"}},
+        Subject{"qwen2_kv_q6_pages_6",
+                {.architecture = "qwen2",
+                 .num_layers = 2,
+                 .hidden = 256,
+                 .ffn = 256,
+                 .head_dim = 64,
+                 .kv = "q6",
+                 .policy = "pages:6"}},
+        Subject{
+            "cicada_v1_pages_5",
+            {.architecture = "cicada-v1", .rel_pos_dim = 64, .num_layers = 2, .policy = "pages:5"}},
         Subject{"gemma3_kv_q8_window_530",
                 {.architecture = "gemma3", .num_layers = 6, .window = 530, .kv = "q8/q4"}}),
     [](const auto& p) { return std::string(p.param.name); });

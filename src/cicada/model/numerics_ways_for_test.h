@@ -30,10 +30,10 @@ inline std::vector<TokenId> text(std::uint32_t seed, std::size_t length, std::si
 struct Way {
   std::size_t threads = 1;
   std::vector<std::size_t> chunks = {SIZE_MAX};  // cuts of the prompt, repeated until it ends
-  std::size_t batch = 1;        // sequences; the text is the last, the others are ragged
-  std::size_t warm_prefix = 0;  // tokens kept from an earlier run that went on differently
-  std::size_t prompt =
-      SIZE_MAX;  // tokens after which the rest is decoded one at a time, in that role
+  std::size_t batch = 1;          // sequences; the text is the last, the others are ragged
+  std::size_t warm_prefix = 0;    // tokens kept from an earlier run that went on differently
+  std::size_t prompt = SIZE_MAX;  // tokens after which the rest is decoded, in that role
+  std::size_t decoded_at_once = 1;
   std::size_t page_tokens = kv::kPageTokens;
 
   std::string to_string() const {
@@ -41,9 +41,11 @@ struct Way {
     for (const std::size_t cut : chunks)
       cuts += cut == SIZE_MAX ? " whole" : fmt::format(" {}", cut);
     return fmt::format(
-        "{} threads, chunks{}, batch of {}, {} tokens warm, prompt of {}, pages of {}", threads,
-        cuts, batch, warm_prefix, prompt == SIZE_MAX ? "all" : fmt::format("{}", prompt),
-        page_tokens);
+        "{} threads, chunks{}, batch of {}, {} tokens warm, prompt of {}, {} decoded at once, "
+        "pages "
+        "of {}",
+        threads, cuts, batch, warm_prefix, prompt == SIZE_MAX ? "all" : fmt::format("{}", prompt),
+        decoded_at_once, page_tokens);
   }
 };
 
@@ -97,7 +99,8 @@ class Pass {
     for (std::size_t i = 0; at < text_.length; ++i) {
       const std::size_t prompt = std::min(way_.prompt, text_.length);
       const std::size_t cut = way_.chunks[i % way_.chunks.size()];
-      const std::size_t end = at < prompt ? at + std::min(cut, prompt - at) : at + 1;
+      const std::size_t end = at < prompt ? at + std::min(cut, prompt - at)
+                                          : std::min(at + way_.decoded_at_once, text_.length);
       run(ids, at, end);
       at = end;
     }

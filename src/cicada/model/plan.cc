@@ -39,7 +39,8 @@ class Planner {
         weights_(weights),
         kv_(kv),
         elide_(options.elide),
-        has_tiles_(options.has_tiles) {}
+        has_tiles_(options.has_tiles),
+        chooses_pages_(options.chooses_pages) {}
 
   Plan make() {
     add({.kind = StepKind::kEmbed, .name = "token_embd", .barrier_after = true});
@@ -142,6 +143,11 @@ class Planner {
     Step rotate = step(StepKind::kRotateAndStore, i, "rope_store");
     rotate.barrier_after = true;
     add(std::move(rotate));
+    if (chooses_pages_ && config_.layers[i].window == 0) {
+      Step choose = step(StepKind::kChoosePages, i, "choose_pages");
+      choose.barrier_after = true;
+      add(std::move(choose));
+    }
     if (is_last(i)) keep_wanted();
     Step attend =
         step(StepKind::kAttend, i, has_rel_pos(w) ? "attention+pos_bias_add" : "attention");
@@ -214,6 +220,7 @@ class Planner {
   const KvFormat& kv_;
   const bool elide_;
   const bool has_tiles_;
+  const bool chooses_pages_;
   bool keeps_wanted_ = false;
   Plan plan_;
   std::vector<std::string> zero_rel_pos_;
@@ -231,6 +238,8 @@ std::string_view step_kind_name(StepKind kind) {
       return "product";
     case StepKind::kRotateAndStore:
       return "rotate_and_store";
+    case StepKind::kChoosePages:
+      return "choose_pages";
     case StepKind::kAttend:
       return "attend";
     case StepKind::kPrepareAttention:

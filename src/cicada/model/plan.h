@@ -28,6 +28,7 @@ enum class StepKind : std::uint8_t {
   kPrepareNorm,       // input = norm(x)
   kProduct,           // products of one input
   kRotateAndStore,    // norms and RoPE on q and k, then k and v into the cache
+  kChoosePages,       // pages of the cache that rows of the decode role will read
   kAttend,            // attn = attention(q, cache)
   kPrepareAttention,  // input = attn
   kAddNormed,         // x += norm(y)
@@ -92,8 +93,9 @@ struct Plan {
 };
 
 struct PlanOptions {
-  bool elide = true;       // leave parts out that are exactly zero
-  bool has_tiles = false;  // products of the prefill role take BF16 where the weights allow it
+  bool elide = true;           // leave parts out that are exactly zero
+  bool has_tiles = false;      // products of the prefill role take BF16 where the weights allow it
+  bool chooses_pages = false;  // rows of the decode role read some pages of the cache only
 };
 
 Plan make_plan(const Config& config, const Weights& weights, const KvFormat& kv,

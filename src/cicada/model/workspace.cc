@@ -28,6 +28,7 @@ Result<Workspace> Workspace::create(const Config& config, std::span<const float>
   w.limits_ = limits;
   w.needs_ = needs;
   w.num_heads_ = config.num_heads;
+  w.num_kv_heads_ = config.num_kv_heads;
   w.max_splits_ = limits.max_context / kernels::kSplitKeys + 1;
   w.padded_value_dim_ = (std::size_t{config.value_dim} + 15) / 16 * 16;
   w.padded_rope_pairs_ = (std::size_t{config.rope_dim} / 2 + 15) / 16 * 16;
@@ -111,6 +112,10 @@ void Workspace::lay_out(const Config& config) {
   const std::size_t splits = limits_.max_sequences * config.num_heads * max_splits_;
   split_out_ = take<float>(splits * padded_value_dim_);
   split_stats_ = take<float>(splits * 2);
+  const std::size_t tiles = max_splits_ * kernels::kSplitTiles;
+  if (needs_.chooses_pages) {
+    chosen_tiles_ = take<std::uint8_t>(rows * config.num_kv_heads * max_splits_);
+  }
   workers.resize(needs_.num_workers);
   for (std::size_t i = 0; i < workers.size(); ++i) {
     WorkerScratch& worker = workers[i];
@@ -123,6 +128,10 @@ void Workspace::lay_out(const Config& config) {
     worker.partial_stats = take<float>(queries * 2);
     worker.total_out = take<float>(queries * padded_value_dim_);
     worker.total_stats = take<float>(queries * 2);
+    if (needs_.chooses_pages) {
+      worker.tile_scores = take<float>(2 * tiles);
+      worker.tile_order = take<std::uint32_t>(tiles);
+    }
     worker.input = take_input(kPrivateRows, widest);
     worker.peaks = take<kernels::Peak>(std::max(limits_.max_logit_rows, limits_.max_rows));
     if (needs_.has_tiles) worker.tiles = take<kernels::TileScratch>(1);

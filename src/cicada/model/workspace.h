@@ -26,8 +26,9 @@ struct WorkspaceLimits {
 // What the workspace of a model must hold besides.
 struct WorkspaceNeeds {
   std::size_t num_workers = 1;
-  bool has_tiles = false;     // inputs in BF16, and scratch of their products
-  bool has_key_bias = false;  // keys cached without their bias
+  bool has_tiles = false;      // inputs in BF16, and scratch of their products
+  bool has_key_bias = false;   // keys cached without their bias
+  bool chooses_pages = false;  // a choice of pages for every row
 };
 
 // Room for the forms of a prepared input.
@@ -73,6 +74,8 @@ struct WorkerScratch {
   float* partial_stats = nullptr;            // [queries, 2]
   float* total_out = nullptr;
   float* total_stats = nullptr;
+  float* tile_scores = nullptr;           // [tiles of the context, twice]: with chooses_pages
+  std::uint32_t* tile_order = nullptr;    // [tiles of the context]
   PreparedInput input;                    // [kPrivateRows, widest row]
   kernels::Peak* peaks = nullptr;         // [max_logit_rows]
   kernels::TileScratch* tiles = nullptr;  // with has_tiles
@@ -103,6 +106,11 @@ class Workspace {
     return split_stats_ + ((row * num_heads_ + head) * max_splits_ + split) * 2;
   }
 
+  // With chooses_pages: which tiles of a split the heads of a group read, by bit.
+  std::uint8_t* chosen_tiles(std::size_t row, std::size_t kv_head) const {
+    return chosen_tiles_ + (row * num_kv_heads_ + kv_head) * max_splits_;
+  }
+
   float* x = nullptr;
   float* q = nullptr;
   float* k = nullptr;
@@ -130,11 +138,13 @@ class Workspace {
   tensor::Buffer memory_;
   std::size_t used_bytes_ = 0;
   std::size_t num_heads_ = 0;
+  std::size_t num_kv_heads_ = 0;
   std::size_t max_splits_ = 0;
   std::size_t padded_value_dim_ = 0;
   std::size_t padded_rope_pairs_ = 0;
   float* split_out_ = nullptr;
   float* split_stats_ = nullptr;
+  std::uint8_t* chosen_tiles_ = nullptr;
   std::vector<std::vector<kernels::AttentionRow>> queries_;
 };
 

@@ -30,6 +30,7 @@ namespace cicada::kernels {
 
 inline constexpr std::size_t kKeyTile = 64;
 inline constexpr std::size_t kSplitKeys = 512;
+inline constexpr std::size_t kSplitTiles = kSplitKeys / kKeyTile;
 
 inline constexpr std::size_t kMostHeadDim = 1024;
 inline constexpr std::size_t kMostRopePairs = kMostHeadDim / 2;
@@ -57,6 +58,7 @@ struct AttentionRow {
   std::int64_t position = 0;   // sees keys up to this one
   std::int64_t first_key = 0;  // and from this one
   std::int64_t sinks = 0;      // and the first ones, this many of them
+  std::uint8_t tiles = 0xFF;   // and of those only the ones in these tiles of the split, by bit
   DistanceBias bias;
   const float* key_bias = nullptr;  // [2 * half + 1]: factors of the cosines, of the sines, and
                                     // what is the same at every key
@@ -64,6 +66,10 @@ struct AttentionRow {
   float* stats = nullptr;           // [2]: largest score, sum of weights
 
   std::int64_t last_sink() const { return sinks - 1 < position ? sinks - 1 : position; }
+  // Whether the tile of `key` is one of them.
+  bool has_tile_of(std::int64_t key) const {
+    return ((tiles >> (static_cast<std::uint64_t>(key) / kKeyTile % kSplitTiles)) & 1) != 0;
+  }
 };
 
 // A call of attend().
@@ -92,12 +98,29 @@ constexpr std::size_t attention_scratch_floats(std::size_t head_dim, std::size_t
          num_rows * ((query + 15) / 16 * 16);
 }
 
+// How much one query can get from tiles of a cache with bounds, at most: for each tile the greatest
+// score that any keys within the bounds could have, what the static bias of the keys and the bias
+// of the distance add at most included.
+struct TileBoundsCall {
+  CachedHead cache;
+  KeyBias key_bias;
+  std::size_t tile_begin = 0;  // tiles [tile_begin, tile_end), whose keys all lie before the query
+  std::size_t tile_end = 0;
+  const AttentionRow* row = nullptr;  // its query, position and biases
+  float* scores = nullptr;            // [tile_end]: those of the range are written
+};
+
 // A row that has seen no key yet: what merge() starts from.
 inline constexpr float kNoScore = -1e30F;
 
 struct AttentionKernels {
   // Partial results of the rows.
   void (*attend)(const AttentionCall& call);
+
+  // The bounds of a tile's keys from the keys, all of them stored. The page of the tile's last slab
+  // is nobody else's.
+  void (*bound_keys)(const CachedHead& cache, std::size_t tile, std::byte* page);
+  void (*score_bounds)(const TileBoundsCall& call);
 
   // Folds a partial result into a running one. Shapes: [value_dim rounded up to 16], [2].
   void (*merge)(const float* out, const float* stats, std::size_t value_dim, float* total_out,

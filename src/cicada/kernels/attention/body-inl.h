@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cicada/kernels/attention/attention.h"
+#include "cicada/kernels/attention/bounds-inl.h"
 #include "cicada/kernels/attention/float_tile-inl.h"
 #include "cicada/kernels/attention/packed_scores-inl.h"
 #include "cicada/kernels/attention/packed_values-inl.h"
@@ -186,7 +187,7 @@ void attend_rows(const Reader& reader, const Tile& tile, std::int64_t tile_begin
 }
 
 CICADA_INLINE bool sees(const AttentionRow& row, std::int64_t tile_begin) {
-  if (row.position < tile_begin) return false;
+  if (row.position < tile_begin || !row.has_tile_of(tile_begin)) return false;
   return row.first_key < tile_begin + static_cast<std::int64_t>(kKeyTile) || row.sinks > tile_begin;
 }
 
@@ -216,27 +217,35 @@ CICADA_INLINE void attend_tile(const Reader& reader, const Tile& tile, std::int6
   }
 }
 
-// Which keys of a call's range any of its rows sees: [first, last], and those before `sinks`.
+// Which keys of a call's range any of its rows sees: [first, last], and those before `sinks`, where
+// they lie in `tiles`.
 struct Seen {
   std::int64_t first;
   std::int64_t last;
   std::int64_t sinks;
+  std::uint8_t tiles;
 
-  // The tile at or after `begin` that a row sees.
+  // The tile at or after `begin` that a row sees; beyond `last` when there is none.
   CICADA_INLINE std::int64_t tile_from(std::int64_t begin) const {
-    const std::int64_t first_tile =
-        first / static_cast<std::int64_t>(kKeyTile) * static_cast<std::int64_t>(kKeyTile);
-    return begin >= sinks && begin < first_tile ? first_tile : begin;
+    constexpr auto kTile = static_cast<std::int64_t>(kKeyTile);
+    const std::int64_t first_tile = first / kTile * kTile;
+    if (begin >= sinks && begin < first_tile) begin = first_tile;
+    while (begin <= last && !has(begin)) begin += kTile;
+    return begin;
+  }
+  CICADA_INLINE bool has(std::int64_t key) const {
+    return ((tiles >> (static_cast<std::uint64_t>(key) / kKeyTile % kSplitTiles)) & 1) != 0;
   }
 };
 
 CICADA_INLINE Seen seen_keys(const AttentionCall& call) {
-  Seen seen{.first = call.key_end, .last = call.key_begin - 1, .sinks = 0};
+  Seen seen{.first = call.key_end, .last = call.key_begin - 1, .sinks = 0, .tiles = 0};
   for (std::size_t r = 0; r < call.num_rows; ++r) {
     const AttentionRow& row = call.rows[r];
     if (row.first_key < seen.first) seen.first = row.first_key;
     if (row.position > seen.last) seen.last = row.position;
     if (row.sinks > seen.sinks) seen.sinks = row.sinks;
+    seen.tiles = static_cast<std::uint8_t>(seen.tiles | row.tiles);
   }
   if (seen.first < call.key_begin) seen.first = call.key_begin;
   if (seen.last >= call.key_end) seen.last = call.key_end - 1;

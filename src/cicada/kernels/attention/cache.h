@@ -13,6 +13,10 @@
 // An element of q8, q6 and q4 is scale * (stored - half the range); elements share a float16 scale
 // in groups of 32 along the head: keys [groups][16], values [groups][16]. Scales of keys may be
 // negative, those of values are not.
+//
+// A cache of which pages are chosen by their keys (bounds_bytes) holds besides, for each tile of 64
+// positions, the largest and the least of every element of its keys: float16 [2][head_dim rounded
+// up to 16], in the page of the tile's last slab.
 #pragma once
 
 #include <cstddef>
@@ -54,6 +58,11 @@ std::size_t value_quad_bytes(CacheType type, std::size_t value_dim);
 std::size_t key_slab_bytes(CacheType type, std::size_t head_dim);
 std::size_t value_slab_bytes(CacheType type, std::size_t value_dim);
 
+// Bytes of the bounds of a tile's keys.
+constexpr std::size_t key_bounds_bytes(std::size_t head_dim) {
+  return 2 * ((head_dim + 15) / 16 * 16) * sizeof(std::uint16_t);
+}
+
 // The cache of one KV head of one layer of a sequence.
 struct CachedHead {
   const std::byte* const* pages = nullptr;  // [pages]
@@ -63,6 +72,7 @@ struct CachedHead {
   std::size_t value_dim = 0;
   CacheType key_type = CacheType::kF16;
   CacheType value_type = CacheType::kF16;
+  std::size_t bounds_offset = 0;  // of the head's bounds in every page; 0: none are kept
 
   std::size_t key_bytes() const { return key_slab_bytes(key_type, head_dim); }
   std::size_t slab_bytes() const { return key_bytes() + value_slab_bytes(value_type, value_dim); }

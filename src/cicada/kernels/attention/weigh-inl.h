@@ -19,6 +19,7 @@ CICADA_INLINE F32x16 bias_lanes(const DistanceBias& bias, std::int64_t position,
 // a where the row sees the keys first … first + 15, none elsewhere.
 CICADA_INLINE F32x16 select_seen(const AttentionRow& row, F32x16 a, F32x16 none,
                                  std::int64_t first) {
+  if (!row.has_tile_of(first)) return none;
   const F32x16 seen = select_range(a, none, first, row.first_key, row.position);
   return row.sinks == 0 ? seen : select_range(a, seen, first, 0, row.last_sink());
 }
@@ -69,7 +70,8 @@ CICADA_INLINE void weigh(std::size_t width, WeighedRows& weighed) {
 #pragma GCC unroll 4
   for (std::size_t r = 0; r < kRows; ++r) {
     const AttentionRow& row = rows[r];
-    sees_all[r] = row.first_key <= tile_begin && row.position >= tile_begin + kLast;
+    sees_all[r] = row.first_key <= tile_begin && row.position >= tile_begin + kLast &&
+                  row.has_tile_of(tile_begin);
     const F32x16 none = broadcast(kNoScore);
     F32x16 most = none;
     for (std::size_t i = 0; i < kTileVectors; ++i) {

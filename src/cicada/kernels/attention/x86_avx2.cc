@@ -4,6 +4,8 @@ namespace cicada::kernels {
 
 extern const AttentionKernels attention_kernels_avx2;
 const AttentionKernels attention_kernels_avx2 = {.attend = attend,
+                                                 .bound_keys = bound_keys,
+                                                 .score_bounds = score_bounds,
                                                  .merge = merge,
                                                  .finish = finish,
                                                  .store_key = store_key,

@@ -4,6 +4,8 @@ namespace cicada::kernels {
 
 extern const AttentionKernels attention_kernels_scalar;
 const AttentionKernels attention_kernels_scalar = {.attend = attend,
+                                                   .bound_keys = bound_keys,
+                                                   .score_bounds = score_bounds,
                                                    .merge = merge,
                                                    .finish = finish,
                                                    .store_key = store_key,
