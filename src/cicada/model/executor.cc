@@ -109,6 +109,7 @@ void Executor::find_spans(std::span<const Row> rows, std::span<kv::Sequence* con
     row_span_.push_back(static_cast<std::uint32_t>(spans_.size() - 1));
     if (rows[r].wants_logits) wanting_.push_back(static_cast<std::uint32_t>(r));
   }
+  find_shared_splits();
 }
 
 Result<void> Executor::run(std::span<const Row> rows, std::span<kv::Sequence* const> sequences,

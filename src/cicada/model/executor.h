@@ -73,6 +73,9 @@ class Executor {
     std::size_t first_row = 0;
     std::size_t num_rows = 0;
     std::int64_t first_position = 0;
+    // Of a decoding row: key ranges at the beginning that lie in the same pages as those of the
+    // span before it. They are read once for both.
+    std::size_t shared_splits = 0;
   };
 
   // The key ranges that the queries of some positions see, ascending: those of the sinks, and those
@@ -94,14 +97,12 @@ class Executor {
   };
   struct SplitUnit {
     const Span* span = nullptr;
+    std::size_t num_spans = 1;  // it and those after it that share the range
     std::uint32_t kv_head = 0;
     std::size_t split = 0;
     std::size_t part = 0;
     std::size_t parts = 1;
   };
-  std::uint8_t chosen_tiles(const Step& step, const SplitUnit& unit) const {
-    return chosen_tiles(step, unit.span->first_row, unit.kv_head, unit.split);
-  }
 
   // Rows that a step treats alike: all, or those of one role.
   struct Section {
@@ -130,6 +131,7 @@ class Executor {
 
   Result<void> check_batch(std::span<const Row> rows, std::size_t num_sequences) const;
   void find_spans(std::span<const Row> rows, std::span<kv::Sequence* const> sequences);
+  void find_shared_splits();
   void run_region(const Region& region);
   void run_step(const Step& step, const Region& region, std::size_t worker);
 
@@ -160,8 +162,13 @@ class Executor {
   void attend_splits(const Step& step, std::size_t worker);
   SeenSplits seen_splits(const Step& step, std::int64_t first, std::int64_t last) const;
   SplitUnits split_units(const Step& step, const Span& span) const;
+  // Whether spans read what they share once: where rows see all keys before them.
+  bool reads_shared_once(const Step& step) const;
   // Unit `index` of all spans', whose cuts are `units` [spans].
-  SplitUnit split_unit(std::span<const SplitUnits> units, std::size_t index) const;
+  SplitUnit split_unit(const Step& step, std::span<const SplitUnits> units,
+                       std::size_t index) const;
+  // Tiles of a unit that any of its rows reads, by bit.
+  std::uint8_t tiles_of(const Step& step, const SplitUnit& unit) const;
   kernels::AttentionCall split_call(const Step& step, const SplitUnit& unit, std::size_t worker);
   void fold_splits(const Step& step, std::size_t row, std::size_t worker);
   void add_normed(const Step& step, const Region& region, std::size_t worker);

@@ -114,11 +114,45 @@ Executor::SeenSplits Executor::seen_splits(const Step& step, std::int64_t first,
   return splits;
 }
 
-// The splits of a sequence with one row that it reads.
+void Executor::find_shared_splits() {
+  const auto decodes = [this](const Span& span) {
+    return span.num_rows == 1 && rows_[span.first_row].wants_logits;
+  };
+  std::size_t run = 1;  // spans that a unit may have to hold
+  for (std::size_t i = 1; i < spans_.size(); ++i) {
+    Span& span = spans_[i];
+    const Span& before = spans_[i - 1];
+    if (!decodes(span) || !decodes(before) || run == Workspace::kQueryTokens) {
+      run = 1;
+      continue;
+    }
+    const std::size_t page_tokens = span.sequence->layout().page_tokens();
+    const auto keys =
+        static_cast<std::size_t>(std::min(span.first_position, before.first_position) + 1);
+    std::size_t same = 0;
+    while ((same + 1) * page_tokens <= keys &&
+           span.sequence->page_memory()[same] == before.sequence->page_memory()[same]) {
+      ++same;
+    }
+    span.shared_splits = same * page_tokens / kSplitKeys;
+    run = span.shared_splits > 0 ? run + 1 : 1;
+  }
+}
+
+bool Executor::reads_shared_once(const Step& step) const {
+  return config_.layers[step.layer].window == 0 && model_->kv_policy().window == 0;
+}
+
+// The splits of a sequence with one row that it reads, those aside that the span before reads for
+// it.
 Executor::SplitUnits Executor::split_units(const Step& step, const Span& span) const {
   SplitUnits units;
   if (span.num_rows > 1 || (step.wanted_rows && !any_wanted(span, 0, 1))) return units;
   units.splits = seen_splits(step, span.first_position, span.first_position);
+  if (reads_shared_once(step)) {
+    units.splits.first += span.shared_splits;
+    units.splits.count -= span.shared_splits;
+  }
   units.parts = parts_of_group(spans_.size() * config_.num_kv_heads * units.splits.count,
                                config_.group_size(), pool_->size());
   units.count = config_.num_kv_heads * units.splits.count * units.parts;
@@ -135,15 +169,17 @@ void Executor::attend_splits(const Step& step, std::size_t worker) {
   while (true) {
     const platform::Range range = work_.take(worker, total, 1);
     if (range.begin == range.end) return;
-    const SplitUnit unit = split_unit(units, range.begin);
-    if (chosen_tiles(step, unit) == 0) continue;
+    const SplitUnit unit = split_unit(step, units, range.begin);
+    if (tiles_of(step, unit) == 0) continue;
     kernels::AttentionCall call = split_call(step, unit, worker);
     std::size_t next_unit = range.begin + 1;
-    while (next_unit < total && chosen_tiles(step, split_unit(units, next_unit)) == 0) ++next_unit;
+    while (next_unit < total && tiles_of(step, split_unit(step, units, next_unit)) == 0) {
+      ++next_unit;
+    }
     if (next_unit < total) {
-      const SplitUnit next = split_unit(units, next_unit);
+      const SplitUnit next = split_unit(step, units, next_unit);
       const auto begin = static_cast<std::int64_t>(next.split) * kSplit;
-      const int first = std::countr_zero(chosen_tiles(step, next));
+      const int first = std::countr_zero(tiles_of(step, next));
       call.next = cached(step, *next.span, next.kv_head);
       call.next_begin = begin + first * static_cast<std::int64_t>(kernels::kKeyTile);
       call.next_end = std::min(begin + kSplit, next.span->first_position + 1);
@@ -152,15 +188,30 @@ void Executor::attend_splits(const Step& step, std::size_t worker) {
   }
 }
 
-Executor::SplitUnit Executor::split_unit(std::span<const SplitUnits> units,
+std::uint8_t Executor::tiles_of(const Step& step, const SplitUnit& unit) const {
+  std::uint8_t tiles = 0;
+  for (std::size_t i = 0; i < unit.num_spans; ++i) {
+    tiles = static_cast<std::uint8_t>(
+        tiles | chosen_tiles(step, unit.span[i].first_row, unit.kv_head, unit.split));
+  }
+  return tiles;
+}
+
+Executor::SplitUnit Executor::split_unit(const Step& step, std::span<const SplitUnits> units,
                                          std::size_t index) const {
   std::size_t span = 0;
   for (; index >= units[span].count; ++span) index -= units[span].count;
   const SplitUnits& cut = units[span];
-  const std::size_t split = index / cut.parts;
+  const std::size_t unit = index / cut.parts;
+  const std::size_t split = cut.splits.at(unit % cut.splits.count);
+  std::size_t end = span + 1;
+  if (reads_shared_once(step)) {
+    while (end < spans_.size() && spans_[end].shared_splits > split) ++end;
+  }
   return {.span = &spans_[span],
-          .kv_head = static_cast<std::uint32_t>(split / cut.splits.count),
-          .split = cut.splits.at(split % cut.splits.count),
+          .num_spans = end - span,
+          .kv_head = static_cast<std::uint32_t>(unit / cut.splits.count),
+          .split = split,
           .part = index % cut.parts,
           .parts = cut.parts};
 }
@@ -232,15 +283,17 @@ kernels::AttentionCall Executor::split_call(const Step& step, const SplitUnit& u
   const Span& span = *unit.span;
   const std::size_t group = config_.group_size();
   const platform::Range heads = platform::partition(group, unit.part, unit.parts);
-  const std::size_t span_idx = row_span_[span.first_row];
   std::size_t count = 0;
-  for (std::size_t g = heads.begin; g < heads.end; ++g, ++count) {
-    const std::size_t head = unit.kv_head * group + g;
-    AttentionRow& row = scratch.queries[count];
-    row = query(step, span.first_row, static_cast<std::uint32_t>(head));
-    row.tiles = chosen_tiles(step, unit);
-    row.out = workspace_.split_out(span_idx, head, unit.split);
-    row.stats = workspace_.split_stats(span_idx, head, unit.split);
+  for (const Span& own : std::span(unit.span, unit.num_spans)) {
+    const std::size_t span_idx = row_span_[own.first_row];
+    for (std::size_t g = heads.begin; g < heads.end; ++g, ++count) {
+      const std::size_t head = unit.kv_head * group + g;
+      AttentionRow& row = scratch.queries[count];
+      row = query(step, own.first_row, static_cast<std::uint32_t>(head));
+      row.tiles = chosen_tiles(step, own.first_row, unit.kv_head, unit.split);
+      row.out = workspace_.split_out(span_idx, head, unit.split);
+      row.stats = workspace_.split_stats(span_idx, head, unit.split);
+    }
   }
   const auto key_begin = static_cast<std::int64_t>(unit.split) * kSplit;
   return {.cache = cached(step, span, unit.kv_head),

@@ -65,10 +65,16 @@ Result<KvFormat> parse_kv_format(std::string_view text, std::uint32_t num_layers
     std::uint32_t last = 0;
     if (types.empty()) return fail(wrong_part(part));
     if (!parse_layer(first_name, num_layers, first) ||
-        !parse_layer(is_range ? range : first_name, num_layers, last) || last < first) {
+        !parse_layer(is_range ? range : first_name, num_layers, last)) {
       return fail(Code::kInvalidArgument,
                   "layers '{}' of the KV type are not a range of the model's layers 0 to {}",
                   part.substr(0, part.find(':')), num_layers - 1);
+    }
+    if (last < first) {
+      return fail(Code::kInvalidArgument,
+                  "layers '{}' of the KV type run backwards; FIRST-LAST is allowed, FIRST at most "
+                  "LAST",
+                  part.substr(0, part.find(':')));
     }
     CICADA_ASSIGN(const LayerFormat own, parse_types(types));
     std::fill(format.layers.begin() + first, format.layers.begin() + last + 1, own);

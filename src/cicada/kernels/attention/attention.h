@@ -82,20 +82,24 @@ struct AttentionCall {
   CachedHead next;
   std::int64_t next_begin = 0;
   std::int64_t next_end = 0;
-  const AttentionRow* rows = nullptr;  // positions ascend
+  const AttentionRow* rows = nullptr;  // positions ascend, unless all rows see the whole range
   std::size_t num_rows = 0;
   float* scratch = nullptr;  // [attention_scratch_floats], aligned to 64 bytes
 };
+
+// Floats that one packed query takes (packed_scores-inl.h), a multiple of 16.
+constexpr std::size_t packed_query_floats(std::size_t head_dim) {
+  return (1 + cache_scale_groups(head_dim) + 2 * cache_key_rows(head_dim) + 15) / 16 * 16;
+}
 
 // Floats of scratch that a call with `num_rows` rows needs: a tile as float, or as bytes, the
 // scales of its values, and the packed queries.
 constexpr std::size_t attention_scratch_floats(std::size_t head_dim, std::size_t value_dim,
                                                std::size_t num_rows) {
-  const std::size_t query = 1 + cache_scale_groups(head_dim) + 2 * cache_key_rows(head_dim);
   const std::size_t key_groups = cache_scale_groups(head_dim);
   const std::size_t value_groups = cache_scale_groups(value_dim);
   return kKeyTile * kScaleGroup * (key_groups + value_groups) + value_groups * (kKeyTile + 16) +
-         num_rows * ((query + 15) / 16 * 16);
+         num_rows * packed_query_floats(head_dim);
 }
 
 // How much one query can get from tiles of a cache with bounds, at most: for each tile the greatest

@@ -295,7 +295,7 @@ void attend(const AttentionCall& call) {
       .wide_values = widens_values ? wide_values : nullptr,
       .value_scales = value_scales,
       .queries = value_scales + value_groups * kSharedScales,
-      .query_floats = PackedQuery::floats(cache.head_dim)};
+      .query_floats = packed_query_floats(cache.head_dim)};
   if (cache.key_type != CacheType::kF16) {
     for (std::size_t r = 0; r < call.num_rows; ++r) {
       reader.query(r).pack(call.rows[r].q, cache.head_dim, query_bytes(cache.key_type));

@@ -13,15 +13,11 @@ namespace {
 // cost a prompt a fifth of its speed.)
 constexpr std::size_t query_bytes(CacheType keys) { return keys == CacheType::kQ8 ? 2 : 1; }
 
-// One query as integers with one scale. A view into scratch of floats(head_dim).
+// One query as integers with one scale. A view into scratch of packed_query_floats.
 struct PackedQuery {
   float* scale;
   std::int32_t* sums;     // [scale groups]: of its integers
   std::int8_t* integers;  // [key rows][query_bytes][4]: four high bytes before their low ones
-
-  static constexpr std::size_t floats(std::size_t head_dim) {
-    return (1 + cache_scale_groups(head_dim) + 2 * cache_key_rows(head_dim) + 15) / 16 * 16;
-  }
 
   PackedQuery() = default;
   CICADA_INLINE PackedQuery(float* at, std::size_t head_dim)
