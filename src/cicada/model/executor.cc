@@ -34,6 +34,7 @@ Result<std::unique_ptr<Executor>> Executor::create(const Model& model, platform:
                                   {.num_workers = pool.size(),
                                    .has_tiles = platform::has_tiles(model.level()),
                                    .has_key_bias = model.caches_any_key_without_bias(),
+                                   .packs_keys = model.kv_format().packs_any_keys(),
                                    .chooses_pages = model.kv_policy().pages > 0}));
   return std::unique_ptr<Executor>(new Executor(model, pool, std::move(workspace)));
 }
@@ -433,7 +434,11 @@ void Executor::rotate_and_store(const Step& step, const Region& region, std::siz
         row_kernels_.key_bias(q, w.k_bias.data() + kv_head * config_.head_dim, half,
                               config_.head_dim, key_bias_query(row, unit));
       }
-      if (kv.rotates_keys(step.layer)) row_kernels_.hadamard(config_.head_dim, q);
+      if (kv.rotates_keys(step.layer)) {
+        row_kernels_.hadamard(config_.head_dim, q);
+        attention_.pack_query(kv.layers[step.layer].keys, q, config_.head_dim,
+                              packed_query(row, unit));
+      }
       continue;
     }
     const auto position = static_cast<std::size_t>(region.rows[row].position);

@@ -177,6 +177,10 @@ class Executor {
   float* key_bias_query(std::size_t row, std::size_t head) const {
     return workspace_.key_bias + (row * config_.num_heads + head) * workspace_.key_bias_width();
   }
+  float* packed_query(std::size_t row, std::size_t head) const {
+    return workspace_.packed_q +
+           (row * config_.num_heads + head) * kernels::packed_query_floats(config_.head_dim);
+  }
   kernels::KeyBias key_bias(const Step& step) const;
   // Turns a head's output back, where values are cached rotated.
   void turn_back(const Step& step, float* out) const;

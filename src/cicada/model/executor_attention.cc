@@ -46,13 +46,15 @@ std::size_t parts_of_group(std::size_t units, std::size_t heads, std::size_t wor
 
 kernels::AttentionRow Executor::query(const Step& step, std::size_t row, std::uint32_t head) const {
   const std::int64_t position = rows_[row].position;
-  return {.q = workspace_.q + (row * config_.num_heads + head) * config_.head_dim,
-          .position = position,
-          .first_key = first_key(config_.layers[step.layer], model_->kv_policy(), position),
-          .sinks = sinks(config_.layers[step.layer], model_->kv_policy()),
-          .bias = {.reversed = model_->reversed_bias(step.layer, head),
-                   .limit = config_.rel_pos_max_distance},
-          .key_bias = workspace_.key_bias == nullptr ? nullptr : key_bias_query(row, head)};
+  return {
+      .q = workspace_.q + (row * config_.num_heads + head) * config_.head_dim,
+      .packed_q = model_->kv_format().rotates_keys(step.layer) ? packed_query(row, head) : nullptr,
+      .position = position,
+      .first_key = first_key(config_.layers[step.layer], model_->kv_policy(), position),
+      .sinks = sinks(config_.layers[step.layer], model_->kv_policy()),
+      .bias = {.reversed = model_->reversed_bias(step.layer, head),
+               .limit = config_.rel_pos_max_distance},
+      .key_bias = workspace_.key_bias == nullptr ? nullptr : key_bias_query(row, head)};
 }
 
 kernels::KeyBias Executor::key_bias(const Step& step) const {

@@ -6,6 +6,7 @@
 // (docs/kv.md).
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,11 @@ struct KvFormat {
   }
   bool rotates_keys(std::uint32_t index) const {
     return layer(index).keys != kernels::CacheType::kF16;
+  }
+  bool packs_any_keys() const {
+    return std::any_of(layers.begin(), layers.end(), [](const kv::LayerFormat& layer) {
+      return layer.keys != kernels::CacheType::kF16;
+    });
   }
   bool rotates_values(std::uint32_t index) const {
     return layer(index).values != kernels::CacheType::kF16;

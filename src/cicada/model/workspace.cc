@@ -99,6 +99,9 @@ void Workspace::lay_out(const Config& config) {
   attn = take<float>(rows * attn_width);
   y = take<float>(rows * config.hidden);
   h = take<float>(rows * config.ffn);
+  if (needs_.packs_keys) {
+    packed_q = take<float>(rows * config.num_heads * kernels::packed_query_floats(config.head_dim));
+  }
   if (needs_.has_key_bias) key_bias = take<float>(rows * config.num_heads * key_bias_width());
   input = take_input(rows, widest);
   for (RopeSet& set : rope_sets) {

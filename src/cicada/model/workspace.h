@@ -28,6 +28,7 @@ struct WorkspaceNeeds {
   std::size_t num_workers = 1;
   bool has_tiles = false;      // inputs in BF16, and scratch of their products
   bool has_key_bias = false;   // keys cached without their bias
+  bool packs_keys = false;     // queries in the form of packed keys
   bool chooses_pages = false;  // a choice of pages for every row
 };
 
@@ -118,6 +119,7 @@ class Workspace {
   float* attn = nullptr;
   float* y = nullptr;
   float* h = nullptr;
+  float* packed_q = nullptr;  // [rows, heads, packed_query_floats]: with packs_keys
   float* key_bias = nullptr;  // [rows, heads, key_bias_width]: with has_key_bias
   PreparedInput input;
   std::vector<RopeSet> rope_sets;

@@ -54,11 +54,12 @@ struct KeyBias {
 
 // One query row and where its partial result goes.
 struct AttentionRow {
-  const float* q = nullptr;    // [head_dim], scaled, by log2 e too
-  std::int64_t position = 0;   // sees keys up to this one
-  std::int64_t first_key = 0;  // and from this one
-  std::int64_t sinks = 0;      // and the first ones, this many of them
-  std::uint8_t tiles = 0xFF;   // and of those only the ones in these tiles of the split, by bit
+  const float* q = nullptr;         // [head_dim], scaled, by log2 e too
+  const float* packed_q = nullptr;  // what pack_query() makes of it; none: attend() makes it itself
+  std::int64_t position = 0;        // sees keys up to this one
+  std::int64_t first_key = 0;       // and from this one
+  std::int64_t sinks = 0;           // and the first ones, this many of them
+  std::uint8_t tiles = 0xFF;  // and of those only the ones in these tiles of the split, by bit
   DistanceBias bias;
   const float* key_bias = nullptr;  // [2 * half + 1]: factors of the cosines, of the sines, and
                                     // what is the same at every key
@@ -120,6 +121,9 @@ inline constexpr float kNoScore = -1e30F;
 struct AttentionKernels {
   // Partial results of the rows.
   void (*attend)(const AttentionCall& call);
+
+  // The form in which a query meets packed keys. Shapes: q [head_dim], out [packed_query_floats].
+  void (*pack_query)(CacheType keys, const float* q, std::size_t head_dim, float* out);
 
   // The bounds of a tile's keys from the keys, all of them stored. The page of the tile's last slab
   // is nobody else's.

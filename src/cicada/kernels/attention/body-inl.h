@@ -27,11 +27,13 @@ struct Reader {
   float* wide_keys;          // a tile's as float, or as bytes; null: read as they are
   float* wide_values;
   float* value_scales;  // of packed values: share_scales()
-  float* queries;       // packed ones, query_floats each
+  float* queries;       // packed by this call, query_floats each
   std::size_t query_floats;
 
   CICADA_INLINE PackedQuery query(std::size_t row) const {
-    return PackedQuery(queries + row * query_floats, call.cache.head_dim);
+    const float* packed = call.rows[row].packed_q;
+    return PackedQuery(packed != nullptr ? packed : queries + row * query_floats,
+                       call.cache.head_dim);
   }
 };
 
@@ -298,7 +300,9 @@ void attend(const AttentionCall& call) {
       .query_floats = packed_query_floats(cache.head_dim)};
   if (cache.key_type != CacheType::kF16) {
     for (std::size_t r = 0; r < call.num_rows; ++r) {
-      reader.query(r).pack(call.rows[r].q, cache.head_dim, query_bytes(cache.key_type));
+      if (call.rows[r].packed_q != nullptr) continue;
+      pack_query(cache.key_type, call.rows[r].q, cache.head_dim,
+                 reader.queries + r * reader.query_floats);
     }
   }
   std::int64_t begin = seen.tile_from(call.key_begin / kTile * kTile);

@@ -19,39 +19,77 @@ struct Planes {
   CICADA_INLINE Planes(const std::byte* at, std::size_t rows)
       : low(reinterpret_cast<const std::uint8_t*>(at)), high(low + (rows + 1) / 2 * kRowBytes) {}
 
-  // Row r, r % 4 being kPlace, as it was stored: with the offset.
-  template <std::size_t kPlace>
-  CICADA_INLINE U8x64 row(std::size_t r) const {
+  // Bytes of rows 4 block … 4 block + 3, as they lie in the planes.
+  struct Four {
+    U8x64 bytes[kType == CacheType::kQ8 ? 4 : kType == CacheType::kQ6 ? 3 : 2];
+  };
+  CICADA_INLINE Four four(std::size_t block) const {
+    Four rows;
     if constexpr (kType == CacheType::kQ8) {
-      return load_bytes(low + r * kRowBytes);
+      for (std::size_t i = 0; i < 4; ++i) {
+        rows.bytes[i] = load_bytes(low + (4 * block + i) * kRowBytes);
+      }
     } else {
-      const U8x64 nibbles = nibble<kPlace % 2 * 4>(load_bytes(low + r / 2 * kRowBytes));
+      rows.bytes[0] = load_bytes(low + 2 * block * kRowBytes);
+      rows.bytes[1] = load_bytes(low + (2 * block + 1) * kRowBytes);
+      if constexpr (kType == CacheType::kQ6) rows.bytes[2] = load_bytes(high + block * kRowBytes);
+    }
+    return rows;
+  }
+  // Row kPlace of four, as it was stored: with the offset.
+  template <std::size_t kPlace>
+  CICADA_INLINE static U8x64 row(const Four& rows) {
+    if constexpr (kType == CacheType::kQ8) {
+      return rows.bytes[kPlace];
+    } else {
+      const U8x64 nibbles = nibble<kPlace % 2 * 4>(rows.bytes[kPlace / 2]);
       if constexpr (kType == CacheType::kQ4) {
         return nibbles;
       } else {
-        return or_two_bits<2 * kPlace, 4>(nibbles, load_bytes(high + r / 4 * kRowBytes));
+        return or_two_bits<2 * kPlace, 4>(nibbles, rows.bytes[2]);
       }
     }
   }
 
-  // Asks for rows r … r + 3, or r … r + 1, of what will be read next.
-  CICADA_INLINE void prefetch_four(std::size_t r) const {
+  // Rows 2 pair and 2 pair + 1, as they were stored; pair % 2 being kOdd.
+  template <bool kOdd>
+  CICADA_INLINE void two(std::size_t pair, U8x64 (&rows)[2]) const {
     if constexpr (kType == CacheType::kQ8) {
-      for (std::size_t i = r; i < r + 4; ++i) __builtin_prefetch(low + i * kRowBytes, 0, 2);
+      rows[0] = load_bytes(low + 2 * pair * kRowBytes);
+      rows[1] = load_bytes(low + (2 * pair + 1) * kRowBytes);
     } else {
-      __builtin_prefetch(low + r / 2 * kRowBytes, 0, 2);
-      __builtin_prefetch(low + (r / 2 + 1) * kRowBytes, 0, 2);
-      if constexpr (kType == CacheType::kQ6) __builtin_prefetch(high + r / 4 * kRowBytes, 0, 2);
+      const U8x64 bytes = load_bytes(low + pair * kRowBytes);
+      rows[0] = nibble<0>(bytes);
+      rows[1] = nibble<4>(bytes);
+      if constexpr (kType == CacheType::kQ6) {
+        const U8x64 bits = load_bytes(high + pair / 2 * kRowBytes);
+        rows[0] = or_two_bits < kOdd ? 4 : 0, 4 > (rows[0], bits);
+        rows[1] = or_two_bits < kOdd ? 6 : 2, 4 > (rows[1], bits);
+      }
     }
   }
-  CICADA_INLINE void prefetch_two(std::size_t r) const {
+
+  // Asks for four(block) or two(pair) of what will be read next.
+  CICADA_INLINE void prefetch_four(std::size_t block) const {
     if constexpr (kType == CacheType::kQ8) {
-      __builtin_prefetch(low + r * kRowBytes, 0, 2);
-      __builtin_prefetch(low + (r + 1) * kRowBytes, 0, 2);
+      for (std::size_t i = 0; i < 4; ++i) {
+        __builtin_prefetch(low + (4 * block + i) * kRowBytes, 0, 2);
+      }
     } else {
-      __builtin_prefetch(low + r / 2 * kRowBytes, 0, 2);
-      if (kType == CacheType::kQ6 && r % 4 == 0) {
-        __builtin_prefetch(high + r / 4 * kRowBytes, 0, 2);
+      __builtin_prefetch(low + 2 * block * kRowBytes, 0, 2);
+      __builtin_prefetch(low + (2 * block + 1) * kRowBytes, 0, 2);
+      if constexpr (kType == CacheType::kQ6) __builtin_prefetch(high + block * kRowBytes, 0, 2);
+    }
+  }
+  template <bool kOdd>
+  CICADA_INLINE void prefetch_two(std::size_t pair) const {
+    if constexpr (kType == CacheType::kQ8) {
+      __builtin_prefetch(low + 2 * pair * kRowBytes, 0, 2);
+      __builtin_prefetch(low + (2 * pair + 1) * kRowBytes, 0, 2);
+    } else {
+      __builtin_prefetch(low + pair * kRowBytes, 0, 2);
+      if constexpr (kType == CacheType::kQ6 && !kOdd) {
+        __builtin_prefetch(high + pair / 2 * kRowBytes, 0, 2);
       }
     }
   }
@@ -73,11 +111,12 @@ CICADA_INLINE void unpack_keys(const Tile& tile, std::size_t head_dim, std::uint
   const std::size_t rows = cache_key_rows(head_dim);
   for (std::size_t s = 0; s < kTileSlabs; ++s) {
     const Planes<kType> planes(tile.now.keys[s], rows);
-    for (std::size_t i = 0; i < rows; i += 4, out += 4 * kRowBytes) {
-      store_bytes(out, planes.template row<0>(i));
-      store_bytes(out + kRowBytes, planes.template row<1>(i + 1));
-      store_bytes(out + 2 * kRowBytes, planes.template row<2>(i + 2));
-      store_bytes(out + 3 * kRowBytes, planes.template row<3>(i + 3));
+    for (std::size_t block = 0; block < rows / 4; ++block, out += 4 * kRowBytes) {
+      const auto four = planes.four(block);
+      store_bytes(out, Planes<kType>::template row<0>(four));
+      store_bytes(out + kRowBytes, Planes<kType>::template row<1>(four));
+      store_bytes(out + 2 * kRowBytes, Planes<kType>::template row<2>(four));
+      store_bytes(out + 3 * kRowBytes, Planes<kType>::template row<3>(four));
     }
   }
 }
@@ -91,13 +130,15 @@ CICADA_INLINE void unpack_values(const Tile& tile, std::size_t value_dim, std::u
   for (std::size_t s = 0; s < kTileSlabs; ++s) {
     for (std::size_t quad = 0; quad < kSlabTokens / 4; ++quad) {
       const Planes<kType> planes(tile.now.values[s] + quad * quad_bytes, rows);
-      for (std::size_t i = 0; i < rows; i += 2, out += 2 * kRowBytes) {
-        const bool is_even = i % 4 == 0;
-        const U8x64 first = is_even ? planes.template row<0>(i) : planes.template row<2>(i);
-        const U8x64 second =
-            is_even ? planes.template row<1>(i + 1) : planes.template row<3>(i + 1);
-        store_bytes(out, subtract_bytes(first, kOffset));
-        store_bytes(out + kRowBytes, subtract_bytes(second, kOffset));
+      for (std::size_t pair = 0; pair < rows / 2; ++pair, out += 2 * kRowBytes) {
+        U8x64 two[2];
+        if (pair % 2 == 0) {
+          planes.template two<false>(pair, two);
+        } else {
+          planes.template two<true>(pair, two);
+        }
+        store_bytes(out, subtract_bytes(two[0], kOffset));
+        store_bytes(out + kRowBytes, subtract_bytes(two[1], kOffset));
       }
     }
   }

@@ -84,8 +84,8 @@ CICADA_INLINE void split_weights(const float* weights, F32x16 inverse, const flo
   }
 }
 
-// One group of 32 elements, the g-th: kPlace is 0 for even ones and 2 for odd ones.
-template <std::size_t kRows, CacheType kType, bool kSigned, std::size_t kBytes, std::size_t kPlace>
+// One group of 32 elements, the g-th, whose g % 2 is kOdd.
+template <std::size_t kRows, CacheType kType, bool kSigned, std::size_t kBytes, bool kOdd>
 CICADA_INLINE void add_group(const PackedValues& values, std::size_t g, std::size_t quad_bytes,
                              const WeighedRows& weighed) {
   constexpr char kOffset = static_cast<char>(cache_offset(kType));
@@ -113,17 +113,17 @@ CICADA_INLINE void add_group(const PackedValues& values, std::size_t g, std::siz
   }
   const bool has_next = values.next[0] != nullptr;
   for (std::size_t s = 0; s < kTileSlabs; ++s) {
-    if (has_next && kPlace == 0 && g == 0) {
+    if (has_next && g == 0) {
       prefetch_scales(values.next[s] + kSlabTokens / 4 * quad_bytes, values.value_dim);
     }
 #pragma GCC unroll 4
     for (std::size_t quad = 0; quad < kSlabTokens / 4; ++quad) {
       const Planes<kType> planes(values.slabs[s] + quad * quad_bytes, rows);
       if (has_next) {
-        Planes<kType>(values.next[s] + quad * quad_bytes, rows).prefetch_two(g * kGroupValueRows);
+        Planes<kType>(values.next[s] + quad * quad_bytes, rows).template prefetch_two<kOdd>(g);
       }
-      U8x64 w[kGroupValueRows] = {planes.template row<kPlace>(g * kGroupValueRows),
-                                  planes.template row<kPlace + 1>(g * kGroupValueRows + 1)};
+      U8x64 w[kGroupValueRows];
+      planes.template two<kOdd>(g, w);
       if constexpr (!kSigned) {
         w[0] = subtract_bytes(w[0], kOffset);
         w[1] = subtract_bytes(w[1], kOffset);
@@ -162,9 +162,9 @@ CICADA_INLINE void add_packed(const PackedValues& values, const WeighedRows& wei
   const std::size_t quad_bytes = value_quad_bytes(kType, values.value_dim);
   const std::size_t groups = cache_scale_groups(values.value_dim);
   for (std::size_t g = 0; g < groups; g += 2) {
-    add_group<kRows, kType, kSigned, kBytes, 0>(values, g, quad_bytes, weighed);
+    add_group<kRows, kType, kSigned, kBytes, false>(values, g, quad_bytes, weighed);
     if (g + 1 == groups) break;
-    add_group<kRows, kType, kSigned, kBytes, 2>(values, g + 1, quad_bytes, weighed);
+    add_group<kRows, kType, kSigned, kBytes, true>(values, g + 1, quad_bytes, weighed);
   }
 }
 

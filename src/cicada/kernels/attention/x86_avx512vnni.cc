@@ -4,6 +4,7 @@ namespace cicada::kernels {
 
 extern const AttentionKernels attention_kernels_avx512vnni;
 const AttentionKernels attention_kernels_avx512vnni = {.attend = attend,
+                                                       .pack_query = pack_query,
                                                        .bound_keys = bound_keys,
                                                        .score_bounds = score_bounds,
                                                        .merge = merge,

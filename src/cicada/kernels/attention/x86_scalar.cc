@@ -4,6 +4,7 @@ namespace cicada::kernels {
 
 extern const AttentionKernels attention_kernels_scalar;
 const AttentionKernels attention_kernels_scalar = {.attend = attend,
+                                                   .pack_query = pack_query,
                                                    .bound_keys = bound_keys,
                                                    .score_bounds = score_bounds,
                                                    .merge = merge,
