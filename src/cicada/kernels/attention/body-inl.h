@@ -180,9 +180,7 @@ void attend_rows(const Reader& reader, const Tile& tile, std::int64_t tile_begin
   score_rows<kRows>(reader, tile, first_row, block.weights);
   if (reader.call.key_bias.tile_angles != nullptr) {
     const auto index = static_cast<std::size_t>(tile_begin) / kKeyTile;
-    for (std::size_t r = 0; r < kRows; ++r) {
-      add_key_bias(reader.call.key_bias, block.rows[r].key_bias, index, block.weights[r]);
-    }
+    add_key_bias<kRows>(reader.call.key_bias, block.rows, index, block.weights);
   }
   weigh<kRows>(reader.width, block);
   add_values<kRows>(reader, tile, block);

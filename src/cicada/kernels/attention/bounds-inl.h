@@ -77,13 +77,11 @@ void bound_keys(const CachedHead& cache, std::size_t tile, std::byte* page) {
 // The most that the biases of a row add to a score in a tile.
 CICADA_INLINE float most_of_biases(const TileBoundsCall& call, std::size_t tile) {
   const AttentionRow& row = *call.row;
-  alignas(64) float scores[kKeyTile] = {};
-  if (call.key_bias.tile_angles != nullptr) {
-    add_key_bias(call.key_bias, row.key_bias, tile, scores);
-  }
+  alignas(64) float scores[1][kKeyTile] = {};
+  if (call.key_bias.tile_angles != nullptr) add_key_bias<1>(call.key_bias, &row, tile, scores);
   F32x16 most = broadcast(kNoScore);
   for (std::size_t j = 0; j < kKeyTile; j += 16) {
-    F32x16 s = load(scores + j);
+    F32x16 s = load(scores[0] + j);
     if (row.bias.reversed != nullptr) {
       s = s + bias_lanes(row.bias, row.position, static_cast<std::int64_t>(tile * kKeyTile + j));
     }

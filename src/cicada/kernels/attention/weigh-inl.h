@@ -24,29 +24,36 @@ CICADA_INLINE F32x16 select_seen(const AttentionRow& row, F32x16 a, F32x16 none,
   return row.sinks == 0 ? seen : select_range(a, seen, first, 0, row.last_sink());
 }
 
-// Adds to a row's 64 scores what the static bias of the keys gives them (attention.h). The angle of
-// a position is that of its tile plus that of its place in it, so the two tables are small.
-CICADA_INLINE void add_key_bias(const KeyBias& bias, const float* query, std::size_t tile,
-                                float* scores) {
+// Adds to 64 scores of each of kRows rows what the static bias of the keys gives them
+// (attention.h). The angle of a position is that of its tile plus that of its place in it, so the
+// two tables are small.
+template <std::size_t kRows>
+CICADA_INLINE void add_key_bias(const KeyBias& bias, const AttentionRow* rows, std::size_t tile,
+                                float (*scores)[kKeyTile]) {
   const std::size_t half = bias.half;
-  alignas(64) float turned[2 * kMostRopePairs];
+  alignas(64) float turned[kRows][2 * kMostRopePairs];
   const float* cosines = bias.tile_angles + tile * 2 * half;
   const float* sines = cosines + half;
-  for (std::size_t f = 0; f < half; f += 16) {
-    const F32x16 c = load(cosines + f);
-    const F32x16 s = load(sines + f);
-    const F32x16 a = load(query + f);
-    const F32x16 b = load(query + half + f);
-    store(turned + f, fma(a, c, b * s));
-    store(turned + half + f, b * c - a * s);
+  const float* a[kRowBlock];
+  float* c[kRowBlock];
+  for (std::size_t r = 0; r < kRows; ++r) {
+    const float* query = rows[r].key_bias;
+    for (std::size_t f = 0; f < half; f += 16) {
+      const F32x16 cosine = load(cosines + f);
+      const F32x16 sine = load(sines + f);
+      const F32x16 x = load(query + f);
+      const F32x16 y = load(query + half + f);
+      store(turned[r] + f, fma(x, cosine, y * sine));
+      store(turned[r] + half + f, y * cosine - x * sine);
+    }
+    const F32x16 constant = broadcast(query[2 * half]);
+    for (std::size_t i = 0; i < kTileVectors; ++i) {
+      store(scores[r] + 16 * i, load(scores[r] + 16 * i) + constant);
+    }
+    a[r] = turned[r];
+    c[r] = scores[r];
   }
-  const float* const a[kRowBlock] = {turned};
-  float* const c[kRowBlock] = {scores};
-  const F32x16 constant = broadcast(query[2 * half]);
-  for (std::size_t i = 0; i < kTileVectors; ++i) {
-    store(scores + 16 * i, load(scores + 16 * i) + constant);
-  }
-  multiply_add<1, kTileVectors>(a, 2 * half, FloatRows{bias.place_angles, kKeyTile}, 0, c);
+  multiply_add<kRows, kTileVectors>(a, 2 * half, FloatRows{bias.place_angles, kKeyTile}, 0, c);
 }
 
 // A block of rows over one tile.
