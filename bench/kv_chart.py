@@ -27,7 +27,7 @@ def _place(x, y, words, taken, bounds):
     """Where a label by a point covers nothing that is there: the first free of places around it, else the first."""
     width = CHARACTER * len(words)
     for dx, dy in [(8, 4), (-8 - width, 4), (-width / 2, -9), (-width / 2, 19), (8, -9), (8, 17), (-8 - width, -9), (-8 - width, 17),
-                   (8, -22), (8, 30), (-8 - width, -22), (-8 - width, 30), (8, -36), (-8 - width, -36), (-width / 2, -36)]:
+                   (8, -22), (8, 30), (-8 - width, -22), (-8 - width, 30)]:
         box = (x + dx, y + dy - 10, x + dx + width, y + dy + 3)
         inside = bounds[0] <= box[0] and box[2] <= bounds[2] and bounds[1] <= box[1] and box[3] <= bounds[3]
         if inside and not any(_overlap(box, other) for other in taken):

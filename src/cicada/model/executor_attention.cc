@@ -174,17 +174,16 @@ void Executor::attend_splits(const Step& step, std::size_t worker) {
     const SplitUnit unit = split_unit(step, units, range.begin);
     if (tiles_of(step, unit) == 0) continue;
     kernels::AttentionCall call = split_call(step, unit, worker);
-    std::size_t next_unit = range.begin + 1;
-    while (next_unit < total && tiles_of(step, split_unit(step, units, next_unit)) == 0) {
-      ++next_unit;
-    }
-    if (next_unit < total) {
-      const SplitUnit next = split_unit(step, units, next_unit);
+    for (std::size_t i = range.begin + 1; i < total; ++i) {
+      const SplitUnit next = split_unit(step, units, i);
+      const std::uint8_t tiles = tiles_of(step, next);
+      if (tiles == 0) continue;
       const auto begin = static_cast<std::int64_t>(next.split) * kSplit;
-      const int first = std::countr_zero(tiles_of(step, next));
+      const int first = std::countr_zero(tiles);
       call.next = cached(step, *next.span, next.kv_head);
       call.next_begin = begin + first * static_cast<std::int64_t>(kernels::kKeyTile);
       call.next_end = std::min(begin + kSplit, next.span->first_position + 1);
+      break;
     }
     attention_.attend(call);
   }

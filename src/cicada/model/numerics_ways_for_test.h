@@ -42,8 +42,7 @@ struct Way {
       cuts += cut == SIZE_MAX ? " whole" : fmt::format(" {}", cut);
     return fmt::format(
         "{} threads, chunks{}, batch of {}, {} tokens warm, prompt of {}, {} decoded at once, "
-        "pages "
-        "of {}",
+        "pages of {}",
         threads, cuts, batch, warm_prefix, prompt == SIZE_MAX ? "all" : fmt::format("{}", prompt),
         decoded_at_once, page_tokens);
   }
@@ -187,6 +186,17 @@ inline void expect_ways(const Model& model, const std::vector<Way>& ways, const 
 
 inline const std::vector<std::vector<std::size_t>> kCuts = {
     {SIZE_MAX}, {1}, {7}, {64}, {1, 33, 2, 90}};
+
+// Keys cached in 6 bits without their bias, in heads of two scale groups.
+inline TestModel qwen2_kv_q6(std::string policy = "all") {
+  return {.architecture = "qwen2",
+          .num_layers = 2,
+          .hidden = 256,
+          .ffn = 256,
+          .head_dim = 64,
+          .kv = "q6",
+          .policy = std::move(policy)};
+}
 
 inline void use_cache_of(const TestModel& subject, Model& model) {
   const auto format = parse_kv_format(subject.kv, subject.num_layers);

@@ -52,6 +52,11 @@ struct KeyBias {
   std::size_t half = 0;
 };
 
+// Whether the tile of `key` is one of `tiles`, those of its split by bit.
+constexpr bool has_tile_of(std::uint8_t tiles, std::int64_t key) {
+  return ((tiles >> (static_cast<std::uint64_t>(key) / kKeyTile % kSplitTiles)) & 1) != 0;
+}
+
 // One query row and where its partial result goes.
 struct AttentionRow {
   const float* q = nullptr;         // [head_dim], scaled, by log2 e too
@@ -67,10 +72,7 @@ struct AttentionRow {
   float* stats = nullptr;           // [2]: largest score, sum of weights
 
   std::int64_t last_sink() const { return sinks - 1 < position ? sinks - 1 : position; }
-  // Whether the tile of `key` is one of them.
-  bool has_tile_of(std::int64_t key) const {
-    return ((tiles >> (static_cast<std::uint64_t>(key) / kKeyTile % kSplitTiles)) & 1) != 0;
-  }
+  bool has_tile_of(std::int64_t key) const { return kernels::has_tile_of(tiles, key); }
 };
 
 // A call of attend().

@@ -230,11 +230,8 @@ struct Seen {
     constexpr auto kTile = static_cast<std::int64_t>(kKeyTile);
     const std::int64_t first_tile = first / kTile * kTile;
     if (begin >= sinks && begin < first_tile) begin = first_tile;
-    while (begin <= last && !has(begin)) begin += kTile;
+    while (begin <= last && !has_tile_of(tiles, begin)) begin += kTile;
     return begin;
-  }
-  CICADA_INLINE bool has(std::int64_t key) const {
-    return ((tiles >> (static_cast<std::uint64_t>(key) / kKeyTile % kSplitTiles)) & 1) != 0;
   }
 };
 
