@@ -81,12 +81,7 @@ class Forks {
 
 TEST(NumericsOfSharedPages, AreThoseOfEachSequenceAlone) {
   const std::vector<TestModel> models = {{.num_layers = 2},
-                                         {.architecture = "qwen2",
-                                          .num_layers = 2,
-                                          .hidden = 256,
-                                          .ffn = 256,
-                                          .head_dim = 64,
-                                          .kv = "q6"},
+                                         qwen2_kv_q6(),
                                          {.num_layers = 2, .kv = "q8/q4", .policy = "pages:6"},
                                          {.num_layers = 2, .policy = "window:300,sinks:520"},
                                          {.architecture = "gemma3", .num_layers = 7, .window = 20}};
