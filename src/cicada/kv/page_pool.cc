@@ -26,7 +26,10 @@ Result<PagePool> PagePool::create(KvLayout layout, std::size_t num_pages) {
 }
 
 PagePool::PagePool(KvLayout layout, tensor::Buffer memory, std::size_t num_pages)
-    : layout_(std::move(layout)), memory_(std::move(memory)), holders_(num_pages, 0) {
+    : layout_(std::move(layout)),
+      memory_(std::move(memory)),
+      holders_(num_pages, 0),
+      is_spare_(num_pages, false) {
   free_.reserve(num_pages);
   for (std::size_t i = num_pages; i > 0; --i) {
     free_.emplace_back(static_cast<std::int32_t>(i - 1));
@@ -48,18 +51,35 @@ Result<PageId> PagePool::allocate() {
 void PagePool::retain(PageId id) {
   const auto index = static_cast<std::size_t>(id.value);
   CICADA_CHECK(index < holders_.size() && holders_[index] > 0, "a retained page is held");
+  if (holders_[index] == 1 && is_spare_[index]) --num_idle_;
   ++holders_[index];
 }
 
 void PagePool::release(PageId id) {
   const auto index = static_cast<std::size_t>(id.value);
   CICADA_CHECK(index < holders_.size() && holders_[index] > 0, "a released page is held");
-  if (--holders_[index] == 0) free_.push_back(id);
+  --holders_[index];
+  if (holders_[index] == 1 && is_spare_[index]) ++num_idle_;
+  if (holders_[index] == 0) free_.push_back(id);
+}
+
+void PagePool::set_spare(PageId id, bool is_spare) {
+  const auto index = static_cast<std::size_t>(id.value);
+  CICADA_CHECK(index < holders_.size() && holders_[index] > 0, "a spare page is held");
+  if (is_spare_[index] == is_spare) return;
+  is_spare_[index] = is_spare;
+  if (holders_[index] == 1) is_spare ? ++num_idle_ : --num_idle_;
 }
 
 void PagePool::check_conservation() const {
   std::size_t held = 0;
-  for (const std::uint32_t holders : holders_) held += holders > 0 ? 1 : 0;
+  std::size_t idle = 0;
+  for (std::size_t i = 0; i < holders_.size(); ++i) {
+    if (holders_[i] > 0) ++held;
+    if (holders_[i] == 1 && is_spare_[i]) ++idle;
+    CICADA_CHECK(holders_[i] > 0 || !is_spare_[i], "a free page is nobody's spare one");
+  }
+  CICADA_CHECK(idle == num_idle_, "idle pages are counted");
   CICADA_CHECK(held + free_.size() == holders_.size(), "free + held = total");
   std::vector<bool> seen(holders_.size(), false);
   for (const PageId id : free_) {

@@ -40,6 +40,8 @@ class PagePool {
   const KvLayout& layout() const { return layout_; }
   std::size_t num_pages() const { return holders_.size(); }
   std::size_t num_free() const { return free_.size(); }
+  // Pages that a sequence could have: free ones, and those that nobody holds but the tree.
+  std::size_t num_available() const { return free_.size() + num_idle_; }
 
   // A page with one holder. Errors: kOutOfCapacity when every page is held and nobody can spare
   // one.
@@ -50,6 +52,10 @@ class PagePool {
   std::uint32_t num_holders(PageId id) const {
     return holders_[static_cast<std::size_t>(id.value)];
   }
+
+  // Says that one of a held page's holders gives it up when others need it (PageReclaimer), or no
+  // longer is one.
+  void set_spare(PageId id, bool is_spare);
 
   // Asked when no page is free; nullptr: nobody. It must outlive the pool or take itself off.
   void set_reclaimer(PageReclaimer* reclaimer) { reclaimer_ = reclaimer; }
@@ -68,6 +74,8 @@ class PagePool {
   tensor::Buffer memory_;
   std::vector<PageId> free_;
   std::vector<std::uint32_t> holders_;  // [pages]; 0: free
+  std::vector<bool> is_spare_;          // [pages]
+  std::size_t num_idle_ = 0;            // spare pages with one holder
   PageReclaimer* reclaimer_ = nullptr;
 };
 

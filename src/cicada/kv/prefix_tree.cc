@@ -15,7 +15,10 @@ bool PrefixTree::Less::operator()(std::span<const TokenId> a, std::span<const To
 PrefixTree::PrefixTree(PagePool& pool) : pool_(&pool) { pool.set_reclaimer(this); }
 
 PrefixTree::~PrefixTree() {
-  for (const Node& node : nodes_) pool_->release(node.page);
+  for (const Node& node : nodes_) {
+    pool_->set_spare(node.page, false);
+    pool_->release(node.page);
+  }
   pool_->set_reclaimer(nullptr);
 }
 
@@ -67,6 +70,7 @@ std::size_t PrefixTree::insert(std::string_view salt, std::span<const TokenId> i
     auto child = node->children.find(key);
     if (child == node->children.end()) {
       pool_->retain(pages[i]);
+      pool_->set_spare(pages[i], true);
       nodes_.push_front({.page = pages[i], .parent = node});
       child = node->children.try_emplace(Ids(key.begin(), key.end()), nodes_.begin()).first;
       child->second->ids = &child->first;
@@ -101,6 +105,7 @@ bool PrefixTree::reclaim() {
 
 void PrefixTree::erase(Nodes::iterator node) {
   Node* parent = node->parent;
+  pool_->set_spare(node->page, false);
   pool_->release(node->page);
   parent->children.erase(parent->children.find(*node->ids));
   nodes_.erase(node);

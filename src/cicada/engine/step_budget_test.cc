@@ -1,0 +1,62 @@
+#include "cicada/engine/step_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace cicada::engine {
+namespace {
+
+using std::chrono::microseconds;
+
+// A machine that needs `answers_us` for its answers and `row_us` for a row of a prompt.
+void run(StepBudget& budget, std::size_t answers, int answers_us, int row_us, int steps) {
+  for (int i = 0; i < steps; ++i) {
+    const std::size_t rows = budget.rows(answers);
+    budget.note(rows, answers,
+                microseconds((answers > 0 ? answers_us : 0) + row_us * static_cast<int>(rows)));
+  }
+}
+
+TEST(StepBudget, ATokenBesideAPromptTakesNoMoreThanTheStretch) {
+  StepBudget budget({.most_stretch = 2.0});
+  budget.note(0, 1, microseconds(3000));
+  run(budget, 1, 3000, 250, 50);
+  const std::size_t rows = budget.rows(1);
+  EXPECT_LE(rows, 12U);  // 3 ms of prompts
+  EXPECT_GE(rows, 10U);
+}
+
+TEST(StepBudget, ShrinksAtOnceWhenRowsGetDearer) {
+  StepBudget budget({.most_stretch = 2.0});
+  budget.note(0, 1, microseconds(4000));
+  run(budget, 1, 4000, 50, 50);
+  EXPECT_GE(budget.rows(1), 60U);
+  run(budget, 1, 4000, 400, 1);
+  EXPECT_LE(budget.rows(1), 10U);
+}
+
+TEST(StepBudget, AloneAPromptIsBoundedByTime) {
+  StepBudget budget({.most_alone = std::chrono::milliseconds(100), .max_rows = 256});
+  EXPECT_EQ(budget.rows(0), 256U);
+  run(budget, 0, 0, 5000, 10);
+  EXPECT_LE(budget.rows(0), 20U);
+  run(budget, 0, 0, 100, 30);
+  EXPECT_EQ(budget.rows(0), 256U);
+}
+
+TEST(StepBudget, WithoutAStepToCompareWithItGivesTheFewest) {
+  StepBudget budget({.min_rows = 4});
+  run(budget, 2, 1000, 1, 20);
+  EXPECT_EQ(budget.rows(2), 4U);
+}
+
+TEST(StepBudget, AStepThatUsedLittleSaysNothingAboutMore) {
+  StepBudget budget({.most_stretch = 2.0});
+  budget.note(0, 1, microseconds(3000));
+  run(budget, 1, 3000, 250, 50);
+  const std::size_t rows = budget.rows(1);
+  budget.note(1, 1, microseconds(3250));
+  EXPECT_EQ(budget.rows(1), rows);
+}
+
+}  // namespace
+}  // namespace cicada::engine
