@@ -40,9 +40,16 @@ struct MemorySum {
   std::uint64_t weights = 0;
   std::uint64_t kv = 0;
   std::uint64_t work = 0;
+  std::uint64_t program = 0;  // itself, and what loading leaves behind
 
-  std::uint64_t all() const { return weights + kv + work; }
+  std::uint64_t all() const { return weights + kv + work + program; }
 };
+
+// What was resident when the model had been loaded, beside its weights.
+std::uint64_t program_bytes(std::uint64_t loaded_bytes, const model::Weights& weights) {
+  const std::uint64_t held = weights.packed_bytes() + weights.panel_bytes();
+  return loaded_bytes > held ? loaded_bytes - held : 0;
+}
 
 // Tokens per second over the repetitions.
 struct Rate {
@@ -302,6 +309,8 @@ std::string to_json(const BenchReport& report, const LoadedModel& loaded) {
       .field("weight_memory_bytes", report.rates.memory.weights)
       .field("kv_memory_bytes", report.rates.memory.kv)
       .field("work_memory_bytes", report.rates.memory.work)
+      .field("program_memory_bytes", report.rates.memory.program)
+      .field("memory_bytes", report.rates.memory.all())
       .field("depth_seconds", report.rates.depth_seconds)
       .field("gb_per_s", report.gb_per_s)
       .field("read_share", report.rates.read_share)
@@ -327,9 +336,10 @@ std::string to_text(const BenchReport& report, const LoadedModel& loaded,
       fmt::format("{} threads, {}, KV {} bytes a token, peak memory {}\n", loaded.pool->size(),
                   platform::name(loaded.model->level()), report.kv_bytes_per_token,
                   platform::format_bytes(report.rss_bytes));
-  text += fmt::format("memory: weights {}, keys and values {}, work {}: at most {}\n",
+  text += fmt::format("memory: weights {}, keys and values {}, work {}, program {}: at most {}\n",
                       platform::format_bytes(memory.weights), platform::format_bytes(memory.kv),
-                      platform::format_bytes(memory.work), platform::format_bytes(memory.all()));
+                      platform::format_bytes(memory.work), platform::format_bytes(memory.program),
+                      platform::format_bytes(memory.all()));
   if (arguments.depth > 0) {
     const double tokens = static_cast<double>(arguments.depth) * arguments.batch;
     text += fmt::format("the {:.0f} tokens before took {:.1f} s: {:.1f} tokens/s\n", tokens,
@@ -387,9 +397,12 @@ Result<int> run_bench(const BenchArguments& arguments) {
   if (arguments.model.model.empty()) return run_bench_of_machine(arguments);
   CICADA_TRY(check(arguments.kv));
   CICADA_ASSIGN(const LoadedModel loaded, load_model(arguments.model));
+  const std::uint64_t program =
+      program_bytes(platform::peak_resident_bytes(), loaded.model->weights());
   CICADA_TRY(use_kv(loaded, arguments.kv));
   if (arguments.prefix.prefix > 0) return run_bench_of_prefix(arguments, loaded);
-  CICADA_ASSIGN(const BenchResult rates, measure(loaded, arguments));
+  CICADA_ASSIGN(BenchResult rates, measure(loaded, arguments));
+  rates.memory.program = program;
   BenchReport report = describe(rates, loaded, arguments.batch);
   if (arguments.machine) {
     CICADA_ASSIGN(report.machine, measure_machine(*loaded.pool, loaded.model->level()));
