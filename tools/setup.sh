@@ -9,8 +9,8 @@ minimum_rust=1.87
 
 build_packages=(
   build-essential cmake ninja-build pkg-config python3 python3-pip
-  libsimdjson-dev libcli11-dev libfmt-dev libexpected-dev libutf8proc-dev libssl-dev libgtest-dev
-  googletest ccache mold)
+  libsimdjson-dev libcli11-dev libfmt-dev libexpected-dev libutf8proc-dev libssl-dev libboost1.81-dev
+  libgtest-dev googletest ccache mold)
 test_packages=(python3-venv libbenchmark-dev binutils git clang-format-16)
 lint_packages=(clang-format-16 clang-tidy-16 binutils git)
 fuzz_packages=(clang-16 libclang-rt-16-dev)

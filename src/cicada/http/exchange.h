@@ -52,11 +52,12 @@ class Exchange {
 
   // The head of a streamed reply (chunked; flushed at once, without delay).
   virtual void begin(int status, std::vector<Header> headers) = 0;
-  // A piece of the body. Ignored once the client is gone.
+  // A piece of the body. Ignored once the client is gone, and behind the end.
   virtual void write(std::string piece) = 0;
   // The regular end of a stream.
   virtual void end() = 0;
-  // The end of a stream that cannot be completed: the connection is closed behind what was written.
+  // The end of a stream that cannot be completed: the connection is closed behind what was written,
+  // so that the client sees that something is missing. Without a stream: closed without a reply.
   virtual void abort() = 0;
 
   // Written and not yet taken by the operating system.
@@ -71,7 +72,8 @@ class Exchange {
 };
 
 // Handles one request; may keep the exchange and answer later. An exchange that is dropped without
-// a reply is answered with 500.
+// a reply is answered with 500, a stream that is dropped without its end is aborted. An exchange
+// may outlive the server, but not the loop.
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
 }  // namespace cicada::http

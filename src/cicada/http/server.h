@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cicada/base/result.h"
 #include "cicada/http/exchange.h"
@@ -47,6 +48,8 @@ class Server {
   static Result<std::unique_ptr<Server>> listen(Loop& loop, const ServerOptions& options,
                                                 Handler handler, Refuse refuse);
 
+  // Closes every connection; exchanges that are running learn of it as if their clients had gone.
+  // The loop must outlive the server.
   virtual ~Server() = default;
 
   // "http://127.0.0.1:8080", "https://…" or "unix:/path".
