@@ -76,7 +76,7 @@ TEST(ChatTools, MistralGetsIdsOfNineCharacters) {
 TEST(ChatTools, NumbersOfArgumentsStayWhatTheyAre) {
   const std::string numbers =
       "[52.520008, 1.0, 1e-07, 1e+16, -0.0, 9223372036854775807, "
-      "18446744073709551615, 0.1, 13.404954000000001]";
+      "18446744073709551615, 0.1, 0.30000000000000004, 5e-324]";
   const Message calling = {"assistant", "", "", {{"c", "f", "{\"n\": " + numbers + "}"}}};
   EXPECT_EQ(rendered("{{ tools }}{{ messages[0].tool_calls[0].function.arguments.n|tojson }}",
                      {calling}, {}),
@@ -88,7 +88,7 @@ TEST(ChatTools, BadJsonIsRefusedInWords) {
     const char* arguments;
     const char* words;
   };
-  const std::string deep = "{\"a\":" + std::string(64, '[') + std::string(64, ']') + "}";
+  const std::string deep = "{\"a\":" + std::string(64, '[') + "1" + std::string(64, ']') + "}";
   const std::string large = "{\"a\":\"" + std::string(1 << 20, 'x') + "\"}";
   for (const Case& c :
        {Case{"[1]", "arguments: is an array, an object is needed"},
