@@ -127,6 +127,127 @@ PYTHON = {
     "recursive_loop": "{% for x in [[1, [2, 3]], 4] recursive %}{% if x is iterable %}({{ loop(x) }}){% else %}{{ x }}{% endif %}{% endfor %}",
 }
 
+# Tools as transformers hands them to a template, and a conversation that calls them.
+TOOLS = [
+    {"type": "function", "function": {
+        "name": "get_weather", "description": "Weather of a \"place\" <now>",
+        "parameters": {"type": "object", "required": ["place"], "properties": {
+            "place": {"type": "string", "description": "Ort, z. B. Köln"},
+            "days": {"type": "integer", "minimum": 1, "default": 1.0, "enum": [1, 2.5, None, True]}}}}},
+    {"type": "function", "function": {
+        "name": "noop", "description": "", "parameters": {"type": "object", "properties": {}}}},
+]
+
+
+def call(number: int, name: str, arguments: dict) -> dict:
+    return {"id": f"abcdefg{number:02}", "type": "function",
+            "function": {"name": name, "arguments": arguments}}
+
+
+TOOL_CHAT = [
+    {"role": "user", "content": "Weather in Köln and Rome?"},
+    {"role": "assistant", "content": "", "reasoning_content": "two calls",
+     "tool_calls": [call(1, "get_weather", {"place": "Köln \"Süd\"", "days": 2}),
+                    call(2, "get_weather", {"days": 1.0, "place": "Rome", "x": [0.1, 1e-07, None, {}]})]},
+    {"role": "tool", "content": "rain", "tool_call_id": "abcdefg01", "name": "get_weather"},
+    {"role": "tool", "content": "sun", "tool_call_id": "abcdefg02", "name": "get_weather"},
+    {"role": "assistant", "content": "Rain and sun."},
+    {"role": "user", "content": "Thanks"},
+]
+ONE_CALL = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Do it"},
+    {"role": "assistant", "content": "Yes.", "tool_calls": [call(3, "noop", {})]},
+    {"role": "tool", "content": "done", "tool_call_id": "abcdefg03", "name": "noop"},
+]
+TOOL_CHATS = {"two_calls": TOOL_CHAT, "one_call": ONE_CALL, "user": USER}
+THOUGHTS = [
+    {"role": "user", "content": "2 < 3?"},
+    {"role": "assistant", "content": "Yes.", "reasoning_content": "\nas 3 - 2 = 1\n"},
+    {"role": "user", "content": "Sure?"},
+]
+
+# The ways in which templates of known families speak of tools.
+TOOL_TEMPLATES = {
+    "hermes": """{%- if tools %}
+    {{- '<|im_start|>system\\n' }}
+    {%- for tool in tools %}{{- tool | tojson }}{{- '\\n' }}{%- endfor %}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == "assistant" and message.tool_calls %}
+        {%- for tool_call in message.tool_calls %}
+            {%- if tool_call.function is defined %}{%- set tool_call = tool_call.function %}{%- endif %}
+            {{- '<tool_call>\\n{"name": "' + tool_call.name + '", "arguments": ' }}
+            {{- tool_call.arguments | tojson + '}\\n</tool_call>' }}
+        {%- endfor %}
+    {%- elif message.role == "tool" %}
+        {%- if loop.first or messages[loop.index0 - 1].role != "tool" %}{{- '<|im_start|>user' }}{%- endif %}
+        {{- '\\n<tool_response>\\n' + message.content + '\\n</tool_response>' }}
+        {%- if loop.last or messages[loop.index0 + 1].role != "tool" %}{{- '<|im_end|>\\n' }}{%- endif %}
+    {%- else %}
+        {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
+    {%- endif %}
+{%- endfor %}""",
+    "llama3": """{%- if not tools is defined %}{%- set tools = none %}{%- endif %}
+{%- if tools is not none %}
+    {%- for t in tools %}{{- t | tojson(indent=4) }}{{- "\\n\\n" }}{%- endfor %}
+{%- endif %}
+{%- for message in messages %}
+    {%- if not (message.role == 'ipython' or message.role == 'tool' or 'tool_calls' in message) %}
+        {{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' + message['content'] | trim + '<|eot_id|>' }}
+    {%- elif 'tool_calls' in message %}
+        {%- if not message.tool_calls|length == 1 %}
+            {{- raise_exception("This model only supports single tool-calls at once!") }}
+        {%- endif %}
+        {%- set tool_call = message.tool_calls[0].function %}
+        {{- '{"name": "' + tool_call.name + '", "parameters": ' }}{{- tool_call.arguments | tojson }}{{- "}" }}
+    {%- elif message.role == "tool" %}
+        {%- if message.content is mapping %}{{- message.content | tojson }}{%- else %}{{- message.content }}{%- endif %}
+    {%- endif %}
+{%- endfor %}""",
+    "mistral": """{%- for message in messages %}
+    {%- if message.role == "user" %}
+        {%- if tools is not none and message == messages[-1] %}
+            {{- "[AVAILABLE_TOOLS] [" }}
+            {%- for tool in tools %}
+                {%- set tool = tool.function %}
+                {{- '{"type": "function", "function": {' }}
+                {%- for key, val in tool.items() if key != "return" %}
+                    {%- if val is string %}{{- '"' + key + '": "' + val + '"' }}{%- else %}{{- '"' + key + '": ' + val|tojson }}{%- endif %}
+                    {%- if not loop.last %}{{- ", " }}{%- endif %}
+                {%- endfor %}
+                {{- "}}" }}{%- if not loop.last %}{{- ", " }}{%- else %}{{- "]" }}{%- endif %}
+            {%- endfor %}
+            {{- "[/AVAILABLE_TOOLS]" }}
+        {%- endif %}
+        {{- "[INST] " + message.content + "[/INST]" }}
+    {%- elif message.tool_calls is defined and message.tool_calls is not none %}
+        {{- "[TOOL_CALLS] [" }}
+        {%- for tool_call in message.tool_calls %}
+            {%- set out = tool_call.function|tojson %}
+            {{- out[:-1] }}
+            {%- if tool_call.id|length != 9 %}{{- raise_exception("9 characters") }}{%- endif %}
+            {{- ', "id": "' + tool_call.id + '"}' }}{%- if not loop.last %}{{- ", " }}{%- else %}{{- "]" + eos_token }}{%- endif %}
+        {%- endfor %}
+    {%- elif message.role == "tool" %}
+        {{- '[TOOL_RESULTS] {"content": ' + message.content|string + ', "call_id": "' + message.tool_call_id + '"}[/TOOL_RESULTS]' }}
+    {%- else %}{{- message.content }}
+    {%- endif %}
+{%- endfor %}""",
+    "everything": "{{ messages|tojson }}{{ tools|tojson(indent=2) }}{{ messages }}{{ tools }}",
+}
+
+THINKING = """{%- for message in messages %}
+    {%- set reasoning = '' %}
+    {%- if message.reasoning_content is string %}{%- set reasoning = message.reasoning_content %}{%- endif %}
+    {%- if reasoning %}{{- '<think>\\n' + reasoning.strip('\\n') + '\\n</think>\\n' }}{%- endif %}
+    {{- message.content }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+    {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}
+{%- endif %}"""
+
 CHATS = {"user": USER, "chat": CHAT, "two": TWO, "empty": [{"role": "user", "content": ""}]}
 
 
@@ -157,11 +278,12 @@ def environment() -> ImmutableSandboxedEnvironment:
     return env
 
 
-def render(source: str, messages: list, generate: bool) -> dict:
+def render(source: str, messages: list, generate: bool, tools: list | None = None,
+           **variables) -> dict:
     try:
         text = environment().from_string(source).render(
-            messages=messages, tools=None, documents=None, add_generation_prompt=generate,
-            bos_token="<s>", eos_token="</s>")
+            messages=messages, tools=tools, documents=None, add_generation_prompt=generate,
+            bos_token="<s>", eos_token="</s>", **variables)
         return {"expected": text}
     except (jinja2.exceptions.TemplateError, TypeError) as error:
         return {"raises": str(error)}
@@ -192,6 +314,14 @@ def main() -> None:
                     continue  # the template needs more messages than this chat has
                 cases.append({"name": f"{group}/{name}/{chat}", "template": source,
                               "messages": CHATS[chat], **result})
+    for name, source in TOOL_TEMPLATES.items():
+        for chat, messages in TOOL_CHATS.items():
+            cases.append({"name": f"tools/{name}/{chat}", "template": source, "messages": messages,
+                          "tools": TOOLS, **render(source, messages, True, TOOLS)})
+    for name, variables in {"default": {}, "on": {"enable_thinking": True},
+                            "off": {"enable_thinking": False}}.items():
+        cases.append({"name": f"thinking/{name}/thoughts", "template": THINKING, "messages": THOUGHTS,
+                      **variables, **render(THINKING, THOUGHTS, True, **variables)})
     models = old["models"]
     for model in arguments.model:
         name, path = model.split("=", 1)
@@ -200,7 +330,11 @@ def main() -> None:
         models.append({"name": name, "sha256": hashlib.sha256(source.encode()).hexdigest(),
                        "cases": [{"messages": chat, "add_generation_prompt": generate,
                                   **render(source, chat, generate)}
-                                 for chat in CHATS.values() for generate in (False, True)]})
+                                 for chat in CHATS.values() for generate in (False, True)] +
+                                # One whose template reads no tools gets them in our own words.
+                                [{"messages": chat, "add_generation_prompt": True, "tools": TOOLS,
+                                  **render(source, chat, True, TOOLS)}
+                                 for chat in TOOL_CHATS.values() if "if tools" in source]})
     content = {"now_unix_s": int(NOW.timestamp()), "jinja2": jinja2.__version__, "cases": cases,
                "models": models}
     OUTPUT.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n")

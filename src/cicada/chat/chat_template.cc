@@ -7,8 +7,10 @@
 
 #include "cicada/chat/bridge_template.h"
 #include "cicada/chat/message_marks.h"
-#include "cicada/chat/utf8.h"
-#include "cicada/json/writer.h"
+#include "cicada/chat/open_turn.h"
+#include "cicada/chat/template_input.h"
+#include "cicada/chat/template_source.h"
+#include "cicada/chat/tools_as_text.h"
 
 namespace cicada::chat {
 namespace {
@@ -22,15 +24,34 @@ constexpr std::string_view kChatMl =
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-Result<void> check_utf8(const std::vector<Message>& messages) {
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (const auto at = first_invalid_utf8(messages[i].role)) {
-      return fail(Code::kInvalidArgument, "message {}: role: invalid UTF-8 at byte {}", i, *at);
-    }
-    if (const auto at = first_invalid_utf8(messages[i].content)) {
-      return fail(Code::kInvalidArgument, "message {} ({}): content: invalid UTF-8 at byte {}", i,
-                  messages[i].role, *at);
-    }
+std::string unchanged(std::string_view text) { return std::string(text); }
+
+// A conversation as the template is to see it.
+struct Prepared {
+  std::vector<Message> messages;
+  std::span<const Tool> tools;
+  std::string private_use;  // see check_conversation()
+  std::string end_mark;     // see open_turn.h; empty: every message is closed
+
+  // All that may hold a private-use character.
+  std::vector<std::string_view> texts() const {
+    std::vector<std::string_view> all = texts_of(messages, tools);
+    all.emplace_back(private_use);
+    return all;
+  }
+};
+
+Result<void> check_continuable(const std::vector<Message>& messages) {
+  if (messages.empty()) return fail(Code::kInvalidArgument, "there is no message to be continued");
+  const Message& last = messages.back();
+  if (last.role != "assistant") {
+    return fail(Code::kInvalidArgument,
+                "message {}: role is {}, only an assistant's message can be continued",
+                messages.size() - 1, last.role);
+  }
+  if (!last.tool_calls.empty()) {
+    return fail(Code::kInvalidArgument, "message {}: with tool calls it cannot be continued",
+                messages.size() - 1);
   }
   return {};
 }
@@ -46,26 +67,42 @@ struct ChatTemplate::Impl {
   std::string bos;
   std::string eos;
   std::unordered_set<std::string> literals;  // of `source`, see message_marks.h
+  bool knows_tools = false;
+  bool has_short_ids = false;
   BridgeTemplate compiled;
 
-  // Everything the template sees, as transformers names it.
-  std::string variables(const std::vector<Message>& messages, const RenderOptions& options) const {
-    json::Writer out;
-    out.begin_object().key("messages").begin_array();
-    for (const Message& message : messages) {
-      out.begin_object().field("role", message.role).field("content", message.content).end_object();
+  Result<Prepared> prepare(const std::vector<Message>& messages,
+                           const RenderOptions& options) const {
+    Prepared prepared{.messages = {}, .tools = options.tools, .private_use = {}, .end_mark = {}};
+    CICADA_TRY(check_conversation(messages, options.tools, prepared.private_use));
+    if (options.continue_last) CICADA_TRY(check_continuable(messages));
+    if (!knows_tools && uses_tools(messages, options.tools)) {
+      CICADA_ASSIGN(prepared.messages, tools_as_text(messages, options.tools));
+      prepared.tools = {};
+    } else {
+      prepared.messages = messages;
     }
-    out.end_array();
-    out.key("tools").null().key("documents").null();
-    out.field("add_generation_prompt", options.add_generation_prompt);
-    out.field("bos_token", bos).field("eos_token", eos);
-    out.end_object();
-    return out.take();
+    if (options.continue_last) {
+      std::vector<std::string_view> texts = prepared.texts();
+      texts.insert(texts.end(), {source, bos, eos});
+      CICADA_ASSIGN(prepared.end_mark, choose_end_mark(texts));
+      prepared.messages.back().content += end_tag(prepared.end_mark);
+    }
+    return prepared;
   }
 
-  Result<std::string> run(const std::vector<Message>& messages,
-                          const RenderOptions& options) const {
-    return compiled.render(variables(messages, options), RenderLimits(), options.now_unix_s);
+  // The rendered text, every text of the conversation through `map`.
+  Result<std::string> run(const Prepared& prepared, const RenderOptions& options,
+                          const TextMap& map) const {
+    const TemplateInput input{.messages = prepared.messages,
+                              .tools = prepared.tools,
+                              .bos = bos,
+                              .eos = eos,
+                              .has_short_ids = has_short_ids};
+    CICADA_ASSIGN(const std::string variables, template_variables(input, options, map));
+    CICADA_ASSIGN(std::string text, compiled.render(variables, RenderLimits(), options.now_unix_s));
+    if (prepared.end_mark.empty()) return text;
+    return cut_at_mark(std::move(text), prepared.end_mark);
   }
 };
 
@@ -77,10 +114,14 @@ ChatTemplate::~ChatTemplate() = default;
 Result<ChatTemplate> ChatTemplate::compile(std::string source, std::string bos, std::string eos) {
   CICADA_ASSIGN(BridgeTemplate compiled, BridgeTemplate::compile(source));
   auto literals = tag_literals(source);
+  const bool knows_tools = reads_variable(source, "tools");
+  const bool has_short_ids = source.find("[TOOL_CALLS]") != std::string::npos;
   return ChatTemplate(std::make_unique<Impl>(Impl{.source = std::move(source),
                                                   .bos = std::move(bos),
                                                   .eos = std::move(eos),
                                                   .literals = std::move(literals),
+                                                  .knows_tools = knows_tools,
+                                                  .has_short_ids = has_short_ids,
                                                   .compiled = std::move(compiled)}));
 }
 
@@ -108,28 +149,23 @@ std::string_view ChatTemplate::fallback_note() const {
 
 std::string_view ChatTemplate::source() const { return impl_->source; }
 
+bool ChatTemplate::knows_tools() const { return impl_->knows_tools; }
+
 Result<std::string> ChatTemplate::render(const std::vector<Message>& messages,
                                          const RenderOptions& options) const {
-  CICADA_TRY(check_utf8(messages));
-  return impl_->run(messages, options);
+  CICADA_ASSIGN(const Prepared prepared, impl_->prepare(messages, options));
+  return impl_->run(prepared, options, unchanged);
 }
 
 Result<std::vector<TokenId>> ChatTemplate::encode(const std::vector<Message>& messages,
                                                   const tokenizer::Tokenizer& tokenizer,
                                                   const RenderOptions& options) const {
-  CICADA_TRY(check_utf8(messages));
-  std::vector<std::string_view> texts = {impl_->source, impl_->bos, impl_->eos};
-  for (const Message& message : messages) {
-    texts.push_back(message.role);
-    texts.push_back(message.content);
-  }
+  CICADA_ASSIGN(const Prepared prepared, impl_->prepare(messages, options));
+  std::vector<std::string_view> texts = prepared.texts();
+  texts.insert(texts.end(), {impl_->source, impl_->bos, impl_->eos});
   CICADA_ASSIGN(const MessageMarks marks, MessageMarks::create(tokenizer, impl_->literals, texts));
-  std::vector<Message> marked;
-  marked.reserve(messages.size());
-  for (const Message& message : messages) {
-    marked.push_back({marks.mark(message.role), marks.mark(message.content)});
-  }
-  CICADA_ASSIGN(const std::string rendered, impl_->run(marked, options));
+  const auto mark = [&marks](std::string_view text) { return marks.mark(text); };
+  CICADA_ASSIGN(const std::string rendered, impl_->run(prepared, options, mark));
   const MessageMarks::Unmarked prompt = marks.unmark(rendered);
   std::vector<TokenId> ids = tokenizer.encode(
       prompt.text, {.parse_special = true, .add_bos = false, .plain_ranges = prompt.plain_ranges});

@@ -6,26 +6,31 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cicada/base/ids.h"
 #include "cicada/base/result.h"
+#include "cicada/chat/message.h"
 #include "cicada/tokenizer/tokenizer.h"
 
 namespace cicada::chat {
-
-struct Message {
-  std::string role;     // "system", "user", "assistant", …
-  std::string content;  // UTF-8; may be empty
-};
 
 struct RenderOptions {
   bool add_generation_prompt = true;  // end with the opening of the assistant's turn
   // What strftime_now() in a template reads, in seconds since 1970 as UTC. The caller's clock, so
   // that rendering depends on nothing but its arguments.
   std::int64_t now_unix_s = 0;
+  // What the model may call; none: the template sees no tools. Borrowed for the call.
+  std::span<const Tool> tools = {};
+  // The template's variable of that name; nothing: it is undefined, the template's own default.
+  std::optional<bool> enable_thinking = {};
+  // The last message is the assistant's and stays open: the text ends with its content, without the
+  // whitespace at its end if the template takes that off. add_generation_prompt does not count.
+  bool continue_last = false;
 };
 
 class ChatTemplate {
@@ -51,10 +56,15 @@ class ChatTemplate {
   // One sentence for the user when is_fallback(), else empty.
   std::string_view fallback_note() const;
   std::string_view source() const;
+  // Whether it reads `tools`. Where not, tools, calls and results are given to it as text of
+  // messages, in Hermes form (docs/chat-templates.md, "Tools").
+  bool knows_tools() const;
 
   // Errors: kInvalidArgument with the template's own words when it calls raise_exception (or that
-  // it gave none), with line and reason when it fails otherwise, and for a message that is not
-  // UTF-8; kDeadlineExceeded when it exceeds its limit of steps, time, depth, memory or output.
+  // it gave none), with line and reason when it fails otherwise, for text that is not UTF-8, for
+  // arguments and schemas that are no JSON objects (of at most 1 MiB and 64 levels), and for a last
+  // message that cannot be continued; kDeadlineExceeded when it exceeds its limit of steps, time,
+  // depth, memory or output.
   Result<std::string> render(const std::vector<Message>& messages,
                              const RenderOptions& options) const;
 

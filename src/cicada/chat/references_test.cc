@@ -32,16 +32,50 @@ std::string text_field(Element object, std::string_view key) {
   return std::string(json::as_string(json::find(object, key, key)->value(), key).value());
 }
 
+// Empty where there is no such field.
+std::string optional_text(Element object, std::string_view key) {
+  const auto found = json::find(object, key, key).value();
+  return found ? std::string(json::as_string(*found, key).value()) : std::string();
+}
+
 std::vector<Message> messages_of(Element chat) {
   std::vector<Message> messages;
   for (const Element message : json::find(chat, "messages", "case")->value().get_array()) {
-    messages.push_back({text_field(message, "role"), text_field(message, "content")});
+    messages.push_back({.role = text_field(message, "role"),
+                        .content = text_field(message, "content"),
+                        .thinking = optional_text(message, "reasoning_content"),
+                        .tool_call_id = optional_text(message, "tool_call_id")});
+    const auto calls = json::find(message, "tool_calls", "message").value();
+    if (!calls) continue;
+    for (const Element call : calls->get_array()) {
+      const Element function = call["function"];
+      const Element arguments = function["arguments"];
+      messages.back().tool_calls.push_back(
+          {text_field(call, "id"), text_field(function, "name"), simdjson::minify(arguments)});
+    }
   }
   return messages;
 }
 
-void expect_reference(const ChatTemplate& compiled, Element reference,
-                      const RenderOptions& options) {
+std::vector<Tool> tools_of(Element chat) {
+  std::vector<Tool> tools;
+  const auto found = json::find(chat, "tools", "case").value();
+  if (!found) return tools;
+  for (const Element tool : found->get_array()) {
+    const Element function = tool["function"];
+    const Element parameters = function["parameters"];
+    tools.push_back({text_field(function, "name"), text_field(function, "description"),
+                     simdjson::minify(parameters)});
+  }
+  return tools;
+}
+
+void expect_reference(const ChatTemplate& compiled, Element reference, RenderOptions options) {
+  const std::vector<Tool> tools = tools_of(reference);
+  options.tools = tools;
+  if (const auto thinks = json::find(reference, "enable_thinking", "case").value()) {
+    options.enable_thinking = thinks->get_bool().value();
+  }
   const auto rendered = compiled.render(messages_of(reference), options);
   if (*json::find(reference, "raises", "case")) {
     ASSERT_FALSE(rendered.has_value()) << *rendered;
@@ -76,7 +110,7 @@ TEST_F(References, HandMadeTemplatesRenderAsInJinja2) {
     expect_reference(*compiled, reference, {.now_unix_s = now()});
     ++num_cases;
   }
-  EXPECT_GE(num_cases, 80U);
+  EXPECT_GE(num_cases, 100U);
 }
 
 // Bytes of good templates changed, dropped, doubled and exchanged: an error or a text, never a
@@ -144,8 +178,10 @@ TEST_F(References, TemplatesOfRealModelsRenderAsInJinja2) {
     ASSERT_TRUE(compiled.has_value()) << compiled.error().to_string();
     EXPECT_FALSE(compiled->is_fallback());
     for (const Element chat : model["cases"].get_array()) {
-      const RenderOptions options{.add_generation_prompt =
-                                      chat["add_generation_prompt"].get_bool().value()};
+      const std::vector<Tool> tools = tools_of(chat);
+      const RenderOptions options{
+          .add_generation_prompt = chat["add_generation_prompt"].get_bool().value(),
+          .tools = tools};
       expect_reference(*compiled, chat, options);
       const auto messages = messages_of(chat);
       const auto ids = compiled->encode(messages, **tokenizer, options);
