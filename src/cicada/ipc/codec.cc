@@ -50,7 +50,8 @@ static_assert(sizeof(TokenId) == 4 && std::is_trivially_copyable_v<TokenId>,
 
 class Writer {
  public:
-  explicit Writer(std::vector<std::byte>& out) : out_(out) {}
+  // Appends a payload.
+  explicit Writer(std::vector<std::byte>& out) : out_(out), begin_(out.size()) {}
 
   template <typename... Fields>
   void operator()(const Fields&... values) {
@@ -100,13 +101,14 @@ class Writer {
     put(static_cast<std::uint32_t>(std::min(count, most)));
   }
   void append(const void* data, std::size_t size) {
-    is_too_long_ = is_too_long_ || size > kMaxPayloadBytes;
+    is_too_long_ = is_too_long_ || size > kMaxPayloadBytes - (out_.size() - begin_);
     if (is_too_long_) return;
     const auto* bytes = static_cast<const std::byte*>(data);
     out_.insert(out_.end(), bytes, bytes + size);
   }
 
   std::vector<std::byte>& out_;
+  const std::size_t begin_;
   bool is_too_long_ = false;  // something is beyond a limit; what was appended is of no use
 };
 
@@ -208,14 +210,13 @@ Result<void> encode_frame(const Message& message, std::vector<std::byte>& out) {
   Writer writer(out);
   writer(kVersion, static_cast<std::uint8_t>(kFirstKind<Message> + message.index()));
   std::visit([&writer](const auto& one) { fields(writer, one); }, message);
-  const std::size_t payload_bytes = out.size() - begin - kLengthBytes;
-  if (writer.is_too_long() || payload_bytes > kMaxPayloadBytes) {
+  if (writer.is_too_long()) {
     out.resize(begin);
     return fail(Code::kOutOfCapacity,
                 "message of kind {}: longer than {} bytes or a list of more than {} texts",
                 kFirstKind<Message> + message.index(), kMaxPayloadBytes, kMaxTexts);
   }
-  const auto length = static_cast<std::uint32_t>(payload_bytes);
+  const auto length = static_cast<std::uint32_t>(out.size() - begin - kLengthBytes);
   std::memcpy(out.data() + begin, &length, kLengthBytes);
   return {};
 }
