@@ -37,7 +37,7 @@ RULES = (
                     r"_ZSt4c(out|err|log)|_ZN3fmt\d+v\d+(6vprint|5print).*"),
          PROGRAM + ("cicada/base/check.cc",)),
     Rule("ends the process", re.compile(r"abort|exit|_exit|_Exit|quick_exit"),
-         PROGRAM + ("cicada/base/check.cc", "cicada/platform/process.cc",
+         PROGRAM + ("cicada/base/check.cc", "cicada/platform/launch.cc",
                     "cicada/platform/interrupt.cc")),
     Rule("reads the environment", re.compile(r"(secure_)?getenv|environ|__environ"),
          # The option parser is all inline and can read options from the environment; ours do not.

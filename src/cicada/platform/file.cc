@@ -11,27 +11,13 @@
 #include <system_error>
 #include <utility>
 
+#include "cicada/platform/fd.h"
+#include "cicada/platform/system_words.h"
+
 namespace cicada::platform {
 namespace {
 
 constexpr mode_t kNewFileMode = 0644;
-
-std::string system_words(int number) { return std::generic_category().message(number); }
-
-// An open descriptor that closes itself.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 tl::unexpected<Error> open_error(const std::string& path, int number) {
   if (number == ENOENT) {

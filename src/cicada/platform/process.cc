@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,14 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-#include "cicada/base/check.h"
-#include "cicada/platform/env.h"
+#include "cicada/platform/launch.h"
+#include "cicada/platform/pipe.h"
+#include "cicada/platform/system_words.h"
 
 namespace cicada::platform {
 namespace {
@@ -28,108 +26,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kPollMs = 10;
 // The caller's `cancelled` may look at files, so it is asked less often.
 constexpr std::chrono::milliseconds kCancelInterval{50};
-constexpr const char* kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
-constexpr int kExecFailed = 127;
-
-std::string system_words(int number) { return std::generic_category().message(number); }
-
-// Both ends of a pipe; closed on destruction unless released.
-class Pipe {
- public:
-  static Result<Pipe> create() {
-    Pipe pipe;
-    if (::pipe2(pipe.fds_.data(), O_CLOEXEC) != 0) {
-      return fail(Code::kIo, "a pipe cannot be made: {}", system_words(errno));
-    }
-    return pipe;
-  }
-  Pipe(Pipe&& other) noexcept : fds_(std::exchange(other.fds_, {-1, -1})) {}
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  Pipe& operator=(Pipe&&) = delete;
-  ~Pipe() {
-    close_end(0);
-    close_end(1);
-  }
-  int read_end() const { return fds_[0]; }
-  int write_end() const { return fds_[1]; }
-  void close_write_end() { close_end(1); }
-
- private:
-  Pipe() = default;
-  void close_end(std::size_t end) {
-    if (fds_[end] >= 0) ::close(std::exchange(fds_[end], -1));
-  }
-  std::array<int, 2> fds_ = {-1, -1};
-};
-
-// Pointers into `texts` with the null at the end that exec wants; valid while `texts` is.
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  result.reserve(texts.size() + 1);
-  for (std::string& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
-
-// Everything the child needs, made before the fork: after it only async-signal-safe calls may be
-// made, as another thread may have held a lock of the allocator.
-struct Launch {
-  std::string program;
-  std::vector<std::string> arguments;
-  std::vector<std::string> environment;
-  int output_fd = -1;  // -1: inherit
-  int report_fd = -1;  // receives errno when exec fails; closed by a successful exec
-};
-
-[[noreturn]] void run_child(const Launch& launch, char* const* argv, char* const* envp,
-                            pid_t parent) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(kExecFailed);  // the parent died before the line above
-  struct sigaction plain {};
-  plain.sa_handler = SIG_DFL;
-  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::sigaction(number, &plain, nullptr);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  const int null_fd = ::open("/dev/null", O_RDONLY);
-  if (null_fd >= 0) ::dup2(null_fd, STDIN_FILENO);
-  if (launch.output_fd >= 0) {
-    ::dup2(launch.output_fd, STDOUT_FILENO);
-    ::dup2(launch.output_fd, STDERR_FILENO);
-  }
-  ::execve(launch.program.c_str(), argv, envp);
-  const int number = errno;
-  // Nobody is left to be told when this write fails.
-  if (::write(launch.report_fd, &number, sizeof number) < 0) ::_exit(kExecFailed);
-  ::_exit(kExecFailed);
-}
-
-// Starts the program; its process id is also its process group.
-Result<pid_t> start(Launch& launch, Pipe& report) {
-  std::vector<char*> argv = pointers(launch.arguments);
-  std::vector<char*> envp = pointers(launch.environment);
-  launch.report_fd = report.write_end();
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child < 0) {
-    return fail(Code::kIo, "{}: cannot be started: {}", launch.program, system_words(errno));
-  }
-  if (child == 0) run_child(launch, argv.data(), envp.data(), parent);
-  ::setpgid(child, child);  // also here, so that the group exists before we might signal it
-  report.close_write_end();
-  int number = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(report.read_end(), &number, sizeof number);
-  } while (got < 0 && errno == EINTR);
-  if (got == static_cast<ssize_t>(sizeof number)) {
-    ::waitpid(child, nullptr, 0);
-    return fail(Code::kIo, "{}: cannot be started: {}", launch.program, system_words(number));
-  }
-  return child;
-}
 
 // Takes what is there now; keeps the last max_bytes. False at the end of the stream.
 bool take_output(int fd, std::size_t max_bytes, std::string& output) {
@@ -199,7 +95,7 @@ class Wait {
              take_output(fd_, options_.max_output_bytes, result_.output)) {
       }
     }
-    result_.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    result_.exit_status = exit_status(status);
     return std::move(result_);
   }
 
@@ -232,22 +128,14 @@ Result<std::string> find_program(const std::string& name, const std::string& pat
 }
 
 Result<ProcessResult> run_process(const ProcessOptions& options) {
-  CICADA_CHECK(!options.argv.empty(), "a program to run");
-  const auto own_path = options.environment.find("PATH");
-  const std::string path = own_path != options.environment.end()
-                               ? own_path->second
-                               : environment_variable("PATH").value_or(kDefaultPath);
-  Launch launch;
-  CICADA_ASSIGN(launch.program, find_program(options.argv.front(), path));
-  launch.arguments = options.argv;
-  launch.environment = environment_with(options.environment);
-  CICADA_ASSIGN(Pipe report, Pipe::create());
-  CICADA_ASSIGN(Pipe output, Pipe::create());
+  CICADA_ASSIGN(Launch launch, prepare_launch(options.argv, options.environment));
+  CICADA_ASSIGN(Pipe output, make_pipe());
   const bool captured = options.output == ProcessOutput::kCapture;
-  if (captured) launch.output_fd = output.write_end();
-  CICADA_ASSIGN(const pid_t child, start(launch, report));
-  output.close_write_end();
-  return Wait(options, child, captured ? output.read_end() : -1).run();
+  if (captured) launch.output_fd = output.write_end.get();
+  launch.has_own_group = true;
+  CICADA_ASSIGN(const pid_t child, start(std::move(launch)));
+  output.write_end.close();
+  return Wait(options, child, captured ? output.read_end.get() : -1).run();
 }
 
 }  // namespace cicada::platform
