@@ -92,4 +92,8 @@ class ReplyWriter {
 std::unique_ptr<ReplyWriter> make_reply_writer(const GenerateRequest& request,
                                                const ReplyHead& head);
 
+// The value of the header x-vllm-tokens:
+// {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…}
+std::string token_counts(const Usage& usage);
+
 }  // namespace cicada::api

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cicada/base/ids.h"
@@ -44,13 +45,16 @@ struct GenerateRequest {
   std::vector<chat::Message> messages;
   std::vector<chat::Tool> tools;  // those to offer: none where the choice is "none"
   bool continues_last = false;  // the last message is the assistant's and the answer goes on in it
-  std::optional<bool> is_thinking;  // nothing: as the model's template does by itself
+  std::optional<bool> is_thinking;   // nothing: as the model's template does by itself
+  bool hides_thinking = false;       // Anthropic's display "omitted": blocks without their text
+  bool is_one_call_at_most = false;  // parallel tool calls are not wanted
   std::vector<CacheMark> cache_marks;
   std::vector<CompletionPrompt> prompts;
   bool echo = false;
 
   std::optional<std::uint32_t> max_tokens;  // nothing: as the context has room
   std::vector<std::string> stop;            // not empty strings
+  bool ignores_end = false;  // vLLM's `ignore_eos`: the model's end tokens do not end the answer
   // `seed` in it is meant only where `has_seed`; `logit_bias` is below, since ids are unchecked.
   messages::Sampling sampling;
   bool has_temperature = false;  // where not: the server's default
@@ -58,7 +62,7 @@ struct GenerateRequest {
   bool has_top_k = false;
   bool has_seed = false;
   std::vector<std::pair<std::int64_t, float>> logit_bias;
-  std::uint32_t n = 1;
+  std::uint32_t n = 1;  // choices of each prompt; choice p * n + i is prompt p's i-th
   bool wants_logprobs = false;
   std::uint32_t top_logprobs = 0;
 

@@ -66,6 +66,13 @@ TEST(JsonWriter, NestedStructure) {
   EXPECT_EQ(writer.take(), R"({"a":1,"b":[2,"x",{},[],null],"c":true,"d":"y"})");
 }
 
+TEST(JsonWriter, RawValuesStandAmongOthers) {
+  Writer writer;
+  writer.begin_object().key("a").raw(R"({"x":[1]})").key("b").begin_array();
+  writer.raw("1").raw("\"s\"").end_array().end_object();
+  EXPECT_EQ(writer.take(), R"({"a":{"x":[1]},"b":[1,"s"]})");
+}
+
 TEST(JsonWriter, TakeGivesThePiecesOfOneText) {
   Writer writer;
   writer.begin_array().number(1);

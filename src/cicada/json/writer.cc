@@ -176,6 +176,12 @@ Writer& Writer::null() {
   return *this;
 }
 
+Writer& Writer::raw(std::string_view json) {
+  before_value();
+  text_ += json;
+  return *this;
+}
+
 std::string Writer::take() { return std::exchange(text_, {}); }
 
 std::string quote(std::string_view text) {

@@ -35,6 +35,8 @@ class Writer {
   }
   Writer& boolean(bool value);
   Writer& null();
+  // A value that is JSON text already. Precondition: it is.
+  Writer& raw(std::string_view json);
 
   // key(name) and a value of whatever type.
   template <typename T>
