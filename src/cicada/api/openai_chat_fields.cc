@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cicada/api/common_fields.h"
+#include "cicada/api/limits.h"
 #include "cicada/api/openai_fields.h"
 
 namespace cicada::api {

@@ -127,23 +127,44 @@ TEST(OpenAiChatStream, AnErrorIsAFrameWithoutDone) {
   }
 }
 
+using Tokens = std::vector<TokenLogprob>;
+
+TokenText text_of(std::string bytes, float logprob) { return {std::move(bytes), logprob}; }
+
+// A token with one alternative, or, where that has no bytes, with none.
+TokenLogprob token(TokenText text, TokenText other = {}) {
+  TokenLogprob out;
+  out.token = std::move(text);
+  if (!other.bytes.empty()) out.top.push_back(std::move(other));
+  return out;
+}
+
+Tokens tokens(TokenLogprob first) {
+  Tokens out;
+  out.push_back(std::move(first));
+  return out;
+}
+
 // The first half of a character, with an alternative that has no chance.
-const std::vector<TokenLogprob> kHalf = {
-    {{"\xF0\x9F", -0.5F}, {{"\xF0\x9F", -0.5F}, {"a", -std::numeric_limits<float>::infinity()}}}};
+TokenLogprob half() {
+  TokenLogprob out = token(text_of("\xF0\x9F", -0.5F), text_of("\xF0\x9F", -0.5F));
+  out.top.push_back(text_of("a", -std::numeric_limits<float>::infinity()));
+  return out;
+}
 
 TEST(OpenAiChatStream, LogprobsOfHalfACharacterComeWithoutText) {
   GenerateRequest request = request_of(Dialect::kOpenAiChat, true);
   const auto without = make_reply_writer(request, kHead);
-  EXPECT_EQ(without->text(0, "", kHalf), "");
+  EXPECT_EQ(without->text(0, "", tokens(half())), "");
   request.wants_logprobs = true;
   const auto out = make_reply_writer(request, kHead);
-  EXPECT_EQ(out->text(0, "", kHalf),
+  EXPECT_EQ(out->text(0, "", tokens(half())),
             chunk(R"({"index":0,"delta":{"content":""},"logprobs":{"content":[)"
                   R"({"token":"\\xf0\\x9f","logprob":-0.5,"bytes":[240,159],"top_logprobs":[)"
                   R"({"token":"\\xf0\\x9f","logprob":-0.5,"bytes":[240,159]},)"
                   R"({"token":"a","logprob":-9999,"bytes":[97]}]}],"refusal":null},)"
                   R"("finish_reason":null})"));
-  const std::vector<TokenLogprob> alone = {{{"b", -1}, {}}};
+  const Tokens alone = tokens(token(text_of("b", -1)));
   EXPECT_EQ(out->text(0, "b", alone),
             chunk(R"({"index":0,"delta":{"content":"b"},"logprobs":{"content":[)"
                   R"({"token":"b","logprob":-1,"bytes":[98],"top_logprobs":[]}],)"
@@ -155,10 +176,10 @@ TEST(OpenAiChatWhole, ChoicesWithTextThoughtsAndCalls) {
   request.n = 2;
   request.wants_logprobs = true;
   const auto out = make_reply_writer(request, kHead);
-  const std::vector<TokenLogprob> token = {{{"b", -1}, {}}};
+  const Tokens one = tokens(token(text_of("b", -1)));
   EXPECT_EQ(out->begin({}), "");
   EXPECT_EQ(out->thinking(0, "hm"), "");
-  EXPECT_EQ(out->text(0, "b", token), "");
+  EXPECT_EQ(out->text(0, "b", one), "");
   EXPECT_EQ(out->finish(0, StopReason::kStopSequence, "x"), "");
   EXPECT_EQ(out->tool_call(1, 0, "call_1", "f"), "");
   EXPECT_EQ(out->tool_arguments(1, 0, "{}"), "");
@@ -214,9 +235,11 @@ TEST(OpenAiCompletionStream, LogprobsHaveOffsetsInCharactersOfTheirChoice) {
   request.wants_logprobs = true;
   request.top_logprobs = 1;
   const auto out = make_reply_writer(request, kHead);
-  const std::vector<TokenLogprob> first = {{{"\u00e9a", -1}, {{"x", -0.5F}}}, kHalf[0]};
-  const std::vector<TokenLogprob> rest = {{{"\xA6\x99", -2}, {{"\xA6\x99", -2}}},
-                                          {{"!", -3}, {{"!", -3}, {"!", -4}}}};
+  Tokens first = tokens(token(text_of("\u00e9a", -1), text_of("x", -0.5F)));
+  first.push_back(half());
+  Tokens rest = tokens(token(text_of("\xA6\x99", -2), text_of("\xA6\x99", -2)));
+  rest.push_back(token(text_of("!", -3), text_of("!", -3)));
+  rest.back().top.push_back(text_of("!", -4));
   EXPECT_EQ(out->text(1, "\u00e9a", first),
             completion_chunk("{\"index\":1,\"text\":\"\u00e9a\",\"logprobs\":{\"tokens\":"
                              "[\"\u00e9a\",\"bytes:\\\\xf0\\\\x9f\"],\"token_logprobs\":[-1,-0.5],"
@@ -228,7 +251,7 @@ TEST(OpenAiCompletionStream, LogprobsHaveOffsetsInCharactersOfTheirChoice) {
                              "[\"bytes:\\\\xa6\\\\x99\",\"!\"],\"token_logprobs\":[-2,-3],"
                              "\"top_logprobs\":[{\"bytes:\\\\xa6\\\\x99\":-2},{\"!\":-3}],"
                              "\"text_offset\":[2,3]},\"finish_reason\":null}"));
-  const std::vector<TokenLogprob> other = {{{"a", -1}, {{"a", -1}}}};
+  const Tokens other = tokens(token(text_of("a", -1), text_of("a", -1)));
   EXPECT_NE(out->text(0, "a", other).find(R"("text_offset":[0])"), std::string::npos);
 }
 
@@ -238,8 +261,8 @@ TEST(OpenAiCompletionWhole, ChoicesOfAllPromptsInOrder) {
   request.prompts.resize(2);
   request.wants_logprobs = true;
   const auto out = make_reply_writer(request, kHead);
-  const std::vector<TokenLogprob> token = {{{"a", -1}, {}}};
-  static_cast<void>(out->text(0, "a", token));
+  const Tokens one = tokens(token(text_of("a", -1)));
+  static_cast<void>(out->text(0, "a", one));
   static_cast<void>(out->text(3, "d", {}));
   for (std::uint32_t i = 0; i < 4; ++i) {
     static_cast<void>(out->finish(i, StopReason::kMaxTokens, ""));
