@@ -5,34 +5,16 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cicada/cli/context_option.h"
 #include "cicada/cli/kv_loss.h"
 #include "cicada/cli/messages.h"
 #include "cicada/cli/numbers.h"
-#include "cicada/model/rope_range.h"
 #include "cicada/platform/interrupt.h"
 
 namespace cicada::cli {
 namespace {
 
 constexpr std::uint32_t kDefaultContext = 4096;
-constexpr std::uint32_t kMaxContext = 1U << 20;
-
-// The context to use: `wanted`, or the default where it is 0. Says so when it is more than the
-// model was trained for.
-std::size_t context_tokens(std::uint32_t wanted, const model::Config& config) {
-  if (wanted == 0) return std::size_t{std::min(config.trained_context, kDefaultContext)};
-  std::string limits;
-  const auto add = [&limits, wanted](std::uint64_t tokens, std::string_view why) {
-    if (wanted <= tokens) return;
-    limits += fmt::format("{}the {} that {}", limits.empty() ? "" : " and ", tokens, why);
-  };
-  add(config.trained_context, "this model was trained for");
-  add(model::rope_range(config).value_or(UINT64_MAX), "its RoPE base supports");
-  if (!limits.empty()) {
-    complain(fmt::format("a context of {} tokens is more than {}", wanted, limits));
-  }
-  return std::size_t{wanted};
-}
 
 }  // namespace
 
@@ -84,7 +66,8 @@ Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
   CICADA_ASSIGN(answerer.tokenizer, tokenizer::Tokenizer::create(*answerer.loaded.file));
   CICADA_ASSIGN(answerer.kv_loss,
                 check_kv_loss(answerer.loaded, *answerer.tokenizer, arguments.kv));
-  const std::size_t context = context_tokens(arguments.context, answerer.loaded.model->config());
+  const std::size_t context =
+      context_tokens(arguments.context, kDefaultContext, answerer.loaded.model->config());
   CICADA_ASSIGN(const engine::GeneratorOptions options,
                 generator_options(arguments.prefix, answerer.loaded, context));
   CICADA_ASSIGN(answerer.generator,

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace cicada::cli {
 
@@ -19,6 +21,8 @@ void add_perplexity(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
 void add_pull(CLI::App& app, Action& action);
+// `words`: those that the program was started with, to start it again for the engine.
+void add_serve(CLI::App& app, Action& action, std::vector<std::string> words);
 
 // Parses the command line and runs the command. Returns the exit status; never throws.
 int main(int argc, const char* const* argv) noexcept;

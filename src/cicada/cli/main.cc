@@ -25,6 +25,7 @@ int parse_and_run(int argc, const char* const* argv) {
   add_bench(app, action);
   add_convert(app, action);
   add_pull(app, action);
+  add_serve(app, action, {argv + 1, argv + argc});
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -1,0 +1,64 @@
+// /tokenize and /detokenize, as vLLM and llama-server have them.
+#include "cicada/api/openai.h"
+#include "cicada/server/endpoints.h"
+
+namespace cicada::server {
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+api::Parsed<std::string> tokenize(const Preparer& preparer, const api::TokenizeRequest& asked,
+                                  std::uint64_t context) {
+  Ids ids;
+  if (asked.is_chat) {
+    auto prepared = preparer.prepare(asked.request, unix_time_s());
+    if (!prepared) return fail(prepared.error());
+    ids = std::move(prepared->prompts.front());
+  } else {
+    ids = preparer.tokenizer->encode(
+        asked.request.prompts.front().text,
+        {.parse_special = asked.add_special_tokens,
+         .add_bos = asked.add_special_tokens && preparer.tokenizer->wants_bos()});
+  }
+  std::vector<std::string> strings;
+  for (const TokenId id : asked.return_token_strings ? ids : Ids()) {
+    strings.emplace_back(preparer.tokenizer->token_text(id));
+  }
+  return api::tokenize_body(ids, context, strings);
+}
+
+}  // namespace
+
+void post_tokenize(const std::shared_ptr<Call>& call) {
+  auto asked = api::parse_tokenize(call->request().body);
+  if (!asked) return call->fail(asked.error());
+  App& app = call->app();
+  const std::uint64_t context = app.hub.hello().context;
+  app.work.post([&app, call, context, asked = std::move(*asked)] {
+    auto body = std::make_shared<api::Parsed<std::string>>(tokenize(app.preparer, asked, context));
+    app.loop.post([call, body] {
+      if (!*body) return call->fail(body->error());
+      call->respond(200, std::move(**body));
+    });
+  });
+}
+
+void post_detokenize(const std::shared_ptr<Call>& call) {
+  const auto asked = api::parse_detokenize(call->request().body);
+  if (!asked) return call->fail(asked.error());
+  const tokenizer::Tokenizer& tokenizer = *call->app().preparer.tokenizer;
+  Ids ids;
+  for (const std::int64_t id : asked->tokens) {
+    if (id < 0 || id >= tokenizer.vocab_size()) {
+      return call->fail(api::make_api_error(
+          400,
+          fmt::format("tokens: id {} is outside the vocabulary, 0 to {} are allowed", id,
+                      tokenizer.vocab_size() - 1),
+          {}, "tokens"));
+    }
+    ids.emplace_back(static_cast<std::int32_t>(id));
+  }
+  call->respond(200, api::detokenize_body(tokenizer.decode(ids, true)));
+}
+
+}  // namespace cicada::server
