@@ -243,7 +243,7 @@ TEST(ServerStream, MakerMayWriteTheNextPieceWhenDrained) {
     auto left = std::make_shared<int>(50);
     exchange->on_drained([exchange, left] {
       if ((*left)-- == 0) return exchange->end();
-      exchange->write(std::string(3'000, 'm'));
+      exchange->write(std::string(10'000, 'm'));
     });
   });
   RawClient client = server.connect();

@@ -182,8 +182,8 @@ TEST(Codec, TooLongListsAreNotSent) {
 }
 
 TEST(Codec, TooLongTextsAreNotSent) {
-  const std::string text(kMaxPayloadBytes, 'x');
-  expect_not_sent(messages::ToFront(messages::Failed{1, Code::kIo, text}));
+  expect_not_sent(
+      messages::ToFront(messages::Failed{1, Code::kIo, std::string(kMaxPayloadBytes, 'x')}));
 }
 
 }  // namespace
