@@ -67,7 +67,7 @@ Result<int> serve(const ServeArguments& arguments, const std::vector<std::string
   if (chat_template.is_fallback()) complain(chat_template.fallback_note());
   CICADA_ASSIGN(server::EngineStarter starter, engine_starter(arguments, words));
   server::Server server(std::move(config), std::move(starter), *tokenizer, chat_template,
-                        {.on_ready = show_screen, .log = complain});
+                        {.on_ready = show_screen, .log = say});
   const SignalWatch watch(server);
   CICADA_TRY(server.run());
   return kSuccess;

@@ -148,6 +148,7 @@ void add_serve_options(CLI::App& command, ServeArguments& arguments) {
       ->check(whole_number(0, 86400));
   command.add_option("--log-level", arguments.log_level,
                      "error, warning, info (default) or debug, in any case");
+  command.add_flag("--no-metrics", arguments.no_metrics, "Count nothing; /metrics is not there");
   command.add_flag("--in-process", arguments.in_process,
                    "Run the engine in this process: a fault of it ends the server");
   add_foreign_options(command, arguments.foreign);
@@ -190,6 +191,8 @@ Result<server::ServerConfig> server_config(const ServeArguments& arguments,
                 "or --allow-open-bind",
                 arguments.host);
   }
+  config.has_metrics = !arguments.no_metrics;
+  CICADA_ASSIGN(config.log_level, server::parse_log_level(arguments.log_level));
   config.cors_origins = arguments.origins;
   config.max_queue = arguments.max_queue;
   config.max_queue_tokens = arguments.max_queue_tokens;

@@ -42,6 +42,7 @@ struct ServeArguments {
   std::uint64_t max_queue_tokens = std::uint64_t{1} << 22;
   std::uint32_t shutdown_seconds = 30;
   std::string log_level = "info";
+  bool no_metrics = false;
   bool in_process = false;
   bool is_worker = false;  // this is the engine's process
 };

@@ -130,8 +130,9 @@ std::uint64_t Engine::pool_bytes() const {
   return static_cast<std::uint64_t>(pool_->num_pages()) * pool_->layout().page_bytes();
 }
 
-messages::Stats Engine::stats() const {
+messages::Stats Engine::take_stats() {
   messages::Stats stats = stats_;
+  stats_.step_tokens.clear();
   stats.running = static_cast<std::uint32_t>(scheduler_.num_running());
   stats.waiting = static_cast<std::uint32_t>(scheduler_.num_waiting());
   stats.waiting_tokens = scheduler_.waiting_tokens();
@@ -301,6 +302,7 @@ bool Engine::step(Events& events) {
   const auto time = Clock::now() - begin;
   budget_.note(plan.chunk_rows, plan.num_answers, time);
   ++stats_.steps;
+  stats_.step_tokens.push_back(static_cast<std::uint32_t>(rows_.size()));
   stats_.prefill_tokens += plan.chunk_rows;
   stats_.decode_tokens += plan.num_answers;
   stats_.busy_ns += nanoseconds(time);
@@ -355,10 +357,6 @@ void Engine::take_results(const PlannedStep& plan, Events& events) {
     if (slice.is_prefill) {
       own.prefilled = slice.first + slice.count;
       if (own.prefilled == own.prompt_tokens || own.is_waited_for) remember(own);
-      if (own.prefilled < own.prompt_tokens) {
-        events.emplace_back(messages::Progress{
-            .id = slice.id, .prompt_tokens_done = static_cast<std::uint32_t>(own.prefilled)});
-      }
     }
     if (slice.wants_token) take_token(slice, row++, events);
   }

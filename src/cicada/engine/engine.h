@@ -57,7 +57,8 @@ class Engine : private KvHolder {
   // Computes one step and puts what came of it behind `events`. False: there was nothing to do.
   bool step(Events& events);
 
-  messages::Stats stats() const;
+  // What is, and what was counted; the steps since the last call.
+  messages::Stats take_stats();
   // Bytes taken at the start, for the operator: working memory of the batch, and the pool's.
   std::size_t workspace_bytes() const { return executor_->workspace_bytes(); }
   std::uint64_t pool_bytes() const;

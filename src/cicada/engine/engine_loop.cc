@@ -39,7 +39,7 @@ void EngineLoop::add_stats(Engine::Events& events, bool is_idle) {
   if (is_idle ? has_told_idle_ : !is_due) return;
   stats_time_ = now;
   has_told_idle_ = is_idle;
-  events.emplace_back(engine_->stats());
+  events.emplace_back(engine_->take_stats());
 }
 
 void EngineLoop::post(std::vector<messages::ToEngine> messages) {

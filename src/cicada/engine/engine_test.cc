@@ -94,7 +94,7 @@ class EngineTest : public testing::TestWithParam<platform::IsaLevel> {
 
   void run(Engine& engine) {
     for (int i = 0; step(engine); ++i) ASSERT_LT(i, 100000);
-    EXPECT_EQ(engine.stats().running + engine.stats().waiting, 0U);
+    EXPECT_EQ(engine.take_stats().running + engine.take_stats().waiting, 0U);
     engine.check_pages();
   }
 
@@ -153,7 +153,7 @@ TEST_P(EngineTest, PreemptedAnswersSayTheSame) {
     send(*engine, std::move(submit));
   }
   run(*engine);
-  EXPECT_GT(engine->stats().preemptions, 0U);
+  EXPECT_GT(engine->take_stats().preemptions, 0U);
   for (const auto& [id, tokens] : expected) {
     EXPECT_EQ(outcomes_[id].tokens, tokens) << id;
   }
@@ -172,7 +172,7 @@ TEST_P(EngineTest, ASharedPromptIsComputedOnce) {
   EXPECT_EQ(outcomes_[1].cached, 0U);
   EXPECT_EQ(outcomes_[2].cached, 96U);
   EXPECT_EQ(outcomes_[3].cached, 96U);
-  EXPECT_LE(engine->stats().prefill_tokens, 100U + 2 * 4);
+  EXPECT_LE(engine->take_stats().prefill_tokens, 100U + 2 * 4);
   EXPECT_NE(outcomes_[2].tokens, outcomes_[3].tokens) << "choices draw their own numbers";
 }
 
@@ -203,8 +203,8 @@ TEST_P(EngineTest, ACancelEndsARequestInEveryStateWithinAStep) {
     send(*engine, messages::Cancel{.id = id});
     EXPECT_EQ(outcomes_[id].finished->reason, Finish::kCancelled);
   }
-  EXPECT_EQ(engine->stats().waiting, 0U);
-  EXPECT_EQ(engine->stats().running, 1U);
+  EXPECT_EQ(engine->take_stats().waiting, 0U);
+  EXPECT_EQ(engine->take_stats().running, 1U);
   send(*engine, request(3, prompt(3), 100));
   for (int i = 0; i < 5; ++i) step(*engine);
   send(*engine, messages::Cancel{.id = 3});  // answering

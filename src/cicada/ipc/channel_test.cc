@@ -163,7 +163,7 @@ TEST_F(ChannelTest, ShortMessageArrivesAtOnce) {
                                       [&](const messages::ToEngine&) {
                                         EngineSide* const side = target.load();
                                         if (side != nullptr) {
-                                          EXPECT_TRUE(side->send(messages::Progress{}));
+                                          EXPECT_TRUE(side->send(messages::Started{}));
                                         }
                                       },
                                   .on_closed = [](const Error&) {}});
@@ -219,7 +219,7 @@ TEST_F(ChannelTest, TooLongMessageSendsNoneOfItsCallAndTheNextArrives) {
 TEST_F(ChannelTest, WhatWasSentBeforeTheEndIsDeliveredAndTheEndSaidOnce) {
   open_engine();
   std::vector<messages::ToFront> sent;
-  for (std::uint64_t i = 0; i < 100; ++i) sent.emplace_back(messages::Progress{i});
+  for (std::uint64_t i = 0; i < 100; ++i) sent.emplace_back(messages::Started{i});
   ASSERT_TRUE(engine_.channel->send(sent));
   engine_.channel.reset();
   open_front();
@@ -234,7 +234,7 @@ TEST_F(ChannelTest, WhatWasSentBeforeTheEndIsDeliveredAndTheEndSaidOnce) {
 TEST_F(ChannelTest, EndInTheMiddleOfAMessageIsSaid) {
   open_front();
   std::vector<std::byte> frame;
-  ASSERT_TRUE(encode(messages::ToFront(messages::Progress{}), frame));
+  ASSERT_TRUE(encode(messages::ToFront(messages::Started{}), frame));
   ASSERT_TRUE(platform::write_all(sockets_.second, std::span(frame).first(frame.size() - 1)));
   sockets_.second.close();
   const Error reason = front_.ear.wait_for_close();
@@ -245,12 +245,12 @@ TEST_F(ChannelTest, EndInTheMiddleOfAMessageIsSaid) {
 TEST_F(ChannelTest, CorruptFrameClosesItBehindWhatCameBefore) {
   open_front();
   std::vector<std::byte> stream;
-  ASSERT_TRUE(encode(messages::ToFront(messages::Progress{1}), stream));
+  ASSERT_TRUE(encode(messages::ToFront(messages::Started{1}), stream));
   ASSERT_TRUE(encode(messages::ToEngine(messages::Cancel{2}), stream));  // of the other direction
-  ASSERT_TRUE(encode(messages::ToFront(messages::Progress{3}), stream));
+  ASSERT_TRUE(encode(messages::ToFront(messages::Started{3}), stream));
   ASSERT_TRUE(platform::write_all(sockets_.second, stream));
   EXPECT_EQ(front_.ear.wait_for_close().code(), Code::kCorrupt);
-  const std::vector<messages::ToFront> expected = {messages::Progress{1}};
+  const std::vector<messages::ToFront> expected = {messages::Started{1}};
   EXPECT_EQ(front_.ear.wait_for_messages(0), expected);
   std::array<std::byte, 1> byte{};
   EXPECT_EQ(platform::read_some(sockets_.second, byte).value_or(99), 0U) << "the peer is told";
@@ -277,7 +277,7 @@ TEST_F(ChannelTest, CallbackMaySend) {
   ASSERT_TRUE(opened);
   front = opened->get();
   open_engine();
-  ASSERT_TRUE(engine_.channel->send(messages::Progress{}));
+  ASSERT_TRUE(engine_.channel->send(messages::Started{}));
   const std::vector<messages::ToEngine> expected = {messages::Cancel{8}};
   EXPECT_EQ(engine_.ear.wait_for_messages(1), expected);
 }

@@ -38,6 +38,8 @@ constexpr std::size_t kLeastBytes = 8;  // a token and a float
 template <>
 constexpr std::size_t kLeastBytes<TokenId> = 4;
 template <>
+constexpr std::size_t kLeastBytes<std::uint32_t> = 4;
+template <>
 constexpr std::size_t kLeastBytes<std::string> = 4;  // its length
 
 template <typename T>

@@ -25,9 +25,9 @@ void fields(Codec& codec, Maybe<messages::Sampling> auto& message) {
 template <typename Codec>
 void fields(Codec& codec, Maybe<messages::Submit> auto& message) {
   auto& [id, prompt, emitted, max_tokens, sampling, choice, end_tokens, salt, tenant, priority,
-         group, wants_logprobs, top_logprobs] = message;
+         wants_logprobs, top_logprobs] = message;
   codec(id, prompt, emitted, max_tokens, sampling, choice, end_tokens, salt, tenant, priority,
-        group, wants_logprobs, top_logprobs);
+        wants_logprobs, top_logprobs);
 }
 
 template <typename Codec>
@@ -57,12 +57,6 @@ void fields(Codec& codec, Maybe<messages::Started> auto& message) {
 }
 
 template <typename Codec>
-void fields(Codec& codec, Maybe<messages::Progress> auto& message) {
-  auto& [id, prompt_tokens_done] = message;
-  codec(id, prompt_tokens_done);
-}
-
-template <typename Codec>
 void fields(Codec& codec, Maybe<messages::Logprob> auto& message) {
   auto& [token, logprob] = message;
   codec(token, logprob);
@@ -89,9 +83,9 @@ void fields(Codec& codec, Maybe<messages::Failed> auto& message) {
 template <typename Codec>
 void fields(Codec& codec, Maybe<messages::Stats> auto& message) {
   auto& [running, waiting, waiting_tokens, held, cached, pages, queries, hits, preemptions, steps,
-         prefill_tokens, decode_tokens, busy_ns] = message;
+         prefill_tokens, decode_tokens, busy_ns, step_tokens] = message;
   codec(running, waiting, waiting_tokens, held, cached, pages, queries, hits, preemptions, steps,
-        prefill_tokens, decode_tokens, busy_ns);
+        prefill_tokens, decode_tokens, busy_ns, step_tokens);
 }
 
 }  // namespace cicada::ipc

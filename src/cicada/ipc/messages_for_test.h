@@ -40,7 +40,6 @@ inline std::vector<messages::ToEngine> to_engine_examples() {
                       .salt = all_bytes(),
                       .tenant = "key-1",
                       .priority = std::numeric_limits<std::int32_t>::min(),
-                      .group = kMost<std::uint64_t>,
                       .wants_logprobs = true,
                       .top_logprobs = 20};
   return {Submit{}, submit, Cancel{}, Cancel{kMost<std::uint64_t>}, Pause{}, Pause{1, false}};
@@ -80,13 +79,12 @@ inline std::vector<messages::ToFront> to_front_examples() {
                     .steps = 9,
                     .prefill_tokens = 10,
                     .decode_tokens = kMost<std::uint64_t>,
-                    .busy_ns = 12};
+                    .busy_ns = 12,
+                    .step_tokens = {1, kMost<std::uint32_t>, 0}};
   return {Hello{},
           hello,
           Started{},
           Started{3, kMost<std::uint32_t>, true},
-          Progress{},
-          Progress{4, 4096},
           Token{},
           token,
           Finished{},

@@ -50,8 +50,6 @@ struct Submit {
   std::string salt;                 // prefixes are shared among requests of one salt only
   std::string tenant;               // whose turn is counted: fairness is between tenants
   std::int32_t priority = 0;        // higher goes first
-  // Requests of one group have the same prompt: it is computed once. 0: none.
-  std::uint64_t group = 0;
   bool wants_logprobs = false;
   std::uint32_t top_logprobs = 0;  // how many alternatives a token is sent with
 
@@ -102,13 +100,6 @@ struct Started {
   bool operator==(const Started&) const = default;
 };
 
-// How far a long prompt is.
-struct Progress {
-  RequestId id = 0;
-  std::uint32_t prompt_tokens_done = 0;
-  bool operator==(const Progress&) const = default;
-};
-
 struct Token {
   RequestId id = 0;
   TokenId token;
@@ -154,10 +145,12 @@ struct Stats {
   std::uint64_t prefill_tokens = 0;  // computed
   std::uint64_t decode_tokens = 0;   // computed
   std::uint64_t busy_ns = 0;         // in steps
+  // Tokens computed in each step since the last Stats.
+  std::vector<std::uint32_t> step_tokens;
   bool operator==(const Stats&) const = default;
 };
 
 using ToEngine = std::variant<Submit, Cancel, Pause>;
-using ToFront = std::variant<Hello, Started, Progress, Token, Finished, Failed, Stats>;
+using ToFront = std::variant<Hello, Started, Token, Finished, Failed, Stats>;
 
 }  // namespace cicada::messages

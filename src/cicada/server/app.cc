@@ -27,8 +27,9 @@ std::optional<api::ApiError> App::admit(std::size_t count) {
   if (is_draining) {
     return api::make_api_error(503, "the server is stopping; running answers are being finished");
   }
-  if (num_admitted + count > max_admitted() ||
-      (hub.prompt_tokens() >= config.max_queue_tokens && num_admitted > 0)) {
+  const bool has_places = num_admitted + count <= max_admitted();
+  if (!has_places || (hub.prompt_tokens() >= config.max_queue_tokens && num_admitted > 0)) {
+    telemetry.note_rejected(has_places);
     api::ApiError error = api::make_api_error(
         529, fmt::format("the server is full: {} requests are running or waiting, {} are allowed",
                          num_admitted, max_admitted()));

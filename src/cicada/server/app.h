@@ -16,6 +16,7 @@
 #include "cicada/server/config.h"
 #include "cicada/server/engine_hub.h"
 #include "cicada/server/prepare.h"
+#include "cicada/server/telemetry.h"
 #include "cicada/server/work_queue.h"
 #include "cicada/tokenizer/tokenizer.h"
 
@@ -24,17 +25,19 @@ namespace cicada::server {
 class Generation;
 
 struct App {
-  App(http::Loop& own_loop, ServerConfig own_config, EngineHub& own_hub,
+  App(http::Loop& own_loop, ServerConfig own_config, EngineHub& own_hub, Telemetry& own_telemetry,
       const tokenizer::Tokenizer& tokenizer, const chat::ChatTemplate& chat_template)
       : loop(own_loop),
         config(std::move(own_config)),
         hub(own_hub),
+        telemetry(own_telemetry),
         auth(config.keys),
         preparer{.tokenizer = &tokenizer, .chat_template = &chat_template} {}
 
   http::Loop& loop;
   const ServerConfig config;
   EngineHub& hub;
+  Telemetry& telemetry;
   const Auth auth;
   const Preparer preparer;  // threads: any
   WorkQueue work;           // threads: any

@@ -74,6 +74,20 @@ void Call::respond(int status, std::string body, std::string content_type,
   if (!content_type.empty()) all.push_back({"content-type", std::move(content_type)});
   for (http::Header& header : more) all.push_back(std::move(header));
   exchange_->respond({.status = status, .headers = std::move(all), .body = std::move(body)});
+  if (!is_kept_open_) note_end(std::nullopt, false);
+}
+
+void Call::note_end(std::optional<metrics::FinishedRequest> answer, bool was_cancelled) {
+  const auto time = std::chrono::steady_clock::now() - arrival_;
+  if (answer) answer->e2e_seconds = std::chrono::duration<double>(time).count();
+  app_->telemetry.note_end({.request_id = request_id_,
+                            .handler = handler_,
+                            .method = request().method,
+                            .tenant = tenant_,
+                            .status = status_,
+                            .time = time,
+                            .answer = answer,
+                            .was_cancelled = was_cancelled});
 }
 
 void Call::fail(const api::ApiError& error) {

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cicada/api/error.h"
@@ -36,6 +38,14 @@ class Call {
   // 0: nothing was answered yet.
   int status() const { return status_; }
 
+  // The route that it took, for metrics.
+  void set_handler(std::string_view handler) { handler_ = handler; }
+  // The reply has left, or never will: counts and logs the request, with its answer if it has one.
+  // respond() does it for whole replies that are no answers.
+  void note_end(std::optional<metrics::FinishedRequest> answer, bool was_cancelled);
+  // An answer follows: its end is noted by who makes it.
+  void keep_open() { is_kept_open_ = true; }
+
  private:
   std::vector<http::Header> headers() const;
 
@@ -44,7 +54,9 @@ class Call {
   std::string request_id_;
   std::string tenant_;
   std::chrono::steady_clock::time_point arrival_ = std::chrono::steady_clock::now();
+  std::string_view handler_;  // of the table of routes
   int status_ = 0;
+  bool is_kept_open_ = false;
 };
 
 // The headers of every reply, also of those that the HTTP server makes itself.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cicada/http/server.h"
+#include "cicada/server/log.h"
 
 namespace cicada::server {
 
@@ -31,6 +32,8 @@ struct ServerConfig {
   std::chrono::milliseconds ping_interval{5000};
   std::chrono::milliseconds begin_after{1000};  // a stream begins by then, whatever it waits for
   std::chrono::milliseconds drain_time{30'000};
+  bool has_metrics = true;
+  LogLevel log_level = LogLevel::kInfo;
   std::size_t max_stream_buffer_bytes = std::size_t{256} << 10;  // then its answer pauses
 };
 

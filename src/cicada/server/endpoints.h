@@ -26,5 +26,6 @@ void get_model(const std::shared_ptr<Call>& call);
 void get_root(const std::shared_ptr<Call>& call);
 void get_health(const std::shared_ptr<Call>& call);
 void get_version(const std::shared_ptr<Call>& call);
+void get_metrics(const std::shared_ptr<Call>& call);
 
 }  // namespace cicada::server

@@ -52,7 +52,6 @@ void EngineHub::on_closed(std::uint64_t generation, const std::string& reason) {
   ++generation_;
   const bool was_ready = std::exchange(is_ready_, false);
   port_.reset();
-  stats_ = {};
   if (!hello_) {
     if (on_failed_) on_failed_(reason);
     return;
@@ -75,7 +74,6 @@ void EngineHub::on_closed(std::uint64_t generation, const std::string& reason) {
     log(fmt::format("the engine did not start: {}", reason));
     ++failed_starts_;
   }
-  ++restarts_;
   const auto backoff =
       failed_starts_ == 0
           ? std::chrono::milliseconds(0)
@@ -108,7 +106,7 @@ void EngineHub::on_hello(const messages::Hello& hello) {
     again.emplace_back(active.submit);
     if (active.is_paused) again.emplace_back(messages::Pause{.id = id});
   }
-  replayed_ += active_.size();
+  if (options_.on_restart) options_.on_restart(active_.size());
   log(fmt::format("the engine is back, {} requests go on", active_.size()));
   if (!again.empty()) port_->send(std::move(again));
 }
@@ -134,7 +132,7 @@ void EngineHub::tell(std::vector<EngineListener*> listeners, void (EngineListene
 void EngineHub::handle(const messages::ToFront& message) {
   if (const auto* hello = std::get_if<messages::Hello>(&message)) return on_hello(*hello);
   if (const auto* stats = std::get_if<messages::Stats>(&message)) {
-    stats_ = *stats;
+    if (options_.on_stats) options_.on_stats(*stats);
     return;
   }
   const RequestId id = std::visit(

@@ -42,6 +42,9 @@ struct HubOptions {
   std::chrono::milliseconds most_backoff{5000};  // between starts that fail
   // Told what an operator should know, a sentence each.
   std::function<void(const std::string&)> log;
+  std::function<void(const messages::Stats&)> on_stats;
+  // An engine took the place of one that died, and goes on with so many requests.
+  std::function<void(std::size_t replayed)> on_restart;
 };
 
 class EngineHub {
@@ -59,7 +62,6 @@ class EngineHub {
   bool has_been_ready() const { return hello_.has_value(); }
   // Of the engine that runs, or ran last. Precondition: one has been ready.
   const messages::Hello& hello() const { return *hello_; }
-  const messages::Stats& stats() const { return stats_; }
 
   messages::RequestId next_id() { return next_id_++; }
   // `listener` must live until it was told of the end, or cancel().
@@ -70,8 +72,6 @@ class EngineHub {
 
   std::size_t num_active() const { return active_.size(); }
   std::uint64_t prompt_tokens() const { return prompt_tokens_; }  // of active requests
-  std::uint64_t num_restarts() const { return restarts_; }
-  std::uint64_t num_replayed() const { return replayed_; }
 
  private:
   struct Active {
@@ -101,13 +101,10 @@ class EngineHub {
   std::uint64_t generation_ = 0;  // of the port: what an earlier one still says is not heard
   bool is_ready_ = false;
   std::optional<messages::Hello> hello_;
-  messages::Stats stats_;
   Actives active_;
   std::vector<EngineListener*> told_;  // since the last flush
   std::uint64_t prompt_tokens_ = 0;
   messages::RequestId next_id_ = 1;
-  std::uint64_t restarts_ = 0;
-  std::uint64_t replayed_ = 0;
   std::uint32_t failed_starts_ = 0;  // in a row
   std::unique_ptr<http::Timer> restart_timer_;
   // Callbacks from other threads hold it weakly: what they posted does nothing once we are gone.

@@ -34,6 +34,7 @@ void Generation::start(std::shared_ptr<Call> call, api::GenerateRequest request)
   const std::size_t prompts = std::max<std::size_t>(1, request.prompts.size());
   const std::size_t places = prompts * request.n;
   if (const auto refused = app.admit(places)) return call->fail(*refused);
+  call->keep_open();
   auto generation = std::make_shared<Generation>(std::move(call), std::move(request));
   generation->places_ = places;
   app.generations.insert(generation);
@@ -219,6 +220,7 @@ void Generation::on_token(const messages::Token& token) {
   const std::size_t index = index_of(token.id);
   Choice& choice = choices_[index];
   ++choice.tokens;
+  note_token(choice);
   std::vector<api::TokenLogprob> logprobs;
   if (request_.wants_logprobs) logprobs.push_back(logprob_of(token));
   const chat::AnswerText::Update update = choice.text->add(token.token);
@@ -269,6 +271,7 @@ void Generation::on_finished(const messages::Finished& finished) {
   const std::size_t index = index_of(finished.id);
   Choice& choice = choices_[index];
   choice.id = 0;
+  choice.finished = finished;
   if (finished.reason == messages::Finish::kCancelled) {
     return end_with(api::make_api_error(500, "the engine cancelled the request"));
   }
@@ -292,6 +295,7 @@ void Generation::finish_choice(std::size_t index, api::StopReason reason, std::s
   if (reason == api::StopReason::kEnd && choice.text->num_calls() > 0) {
     reason = api::StopReason::kToolCalls;
   }
+  stop_reason_ = reason;
   send(writer_->finish(static_cast<std::uint32_t>(index), reason, stop));
   const bool is_last = std::all_of(choices_.begin(), choices_.end(),
                                    [](const Choice& other) { return other.is_finished; });
@@ -322,6 +326,7 @@ void Generation::on_failed(const messages::Failed& failed) {
 
 void Generation::end_with(const api::ApiError& error) {
   if (is_closed_) return;
+  has_failed_ = true;
   if (call_->status() == 0) {
     call_->fail(error);
   } else {
@@ -394,6 +399,48 @@ void Generation::flush() {
   });
 }
 
+void Generation::note_token(Choice& choice) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!std::exchange(has_token_, true)) {
+    const api::Usage so_far = usage();
+    app_.telemetry.note_first_token(now - call_->arrival(), so_far.prompt_tokens,
+                                    so_far.cache_read);
+  }
+  std::optional<std::chrono::steady_clock::duration> gap;
+  if (choice.tokens > 1) gap = now - choice.last_token;
+  choice.last_token = now;
+  app_.telemetry.note_token(gap);
+}
+
+// Of several choices the times of the slowest.
+metrics::FinishedRequest Generation::summary() const {
+  const api::Usage total = usage();
+  metrics::FinishedRequest summary{.ended = metrics::Ended::kAbort,
+                                   .prompt_tokens = total.prompt_tokens,
+                                   .cached_tokens = total.cache_read,
+                                   .generation_tokens = total.completion_tokens,
+                                   .max_tokens_param = request_.max_tokens.value_or(0),
+                                   .n_param = request_.n};
+  bool is_complete = !choices_.empty();
+  for (const Choice& choice : choices_) {
+    is_complete = is_complete && choice.is_finished;
+    const auto keep_longest = [](double& longest, std::uint64_t ns) {
+      longest = std::max(longest, static_cast<double>(ns) * 1e-9);
+    };
+    keep_longest(summary.queue_seconds, choice.finished.queue_ns);
+    keep_longest(summary.prefill_seconds, choice.finished.prefill_ns);
+    keep_longest(summary.decode_seconds, choice.finished.decode_ns);
+  }
+  if (has_failed_) {
+    summary.ended = metrics::Ended::kError;
+  } else if (is_complete) {
+    const bool is_cut = stop_reason_ == api::StopReason::kMaxTokens ||
+                        stop_reason_ == api::StopReason::kContextFull;
+    summary.ended = is_cut ? metrics::Ended::kLength : metrics::Ended::kStop;
+  }
+  return summary;
+}
+
 void Generation::close() {
   if (std::exchange(is_closed_, true)) return;
   timer_ = nullptr;
@@ -402,6 +449,10 @@ void Generation::close() {
     if (choice.id != 0) app_.hub.cancel(std::exchange(choice.id, 0));
   }
   app_.leave(places_);
+  const bool is_complete =
+      !choices_.empty() && std::all_of(choices_.begin(), choices_.end(),
+                                       [](const Choice& choice) { return choice.is_finished; });
+  call_->note_end(summary(), !is_complete && !has_failed_);
   // The last holder may be the set: it goes once nothing of this object is running.
   app_.loop.post([&app = app_, self = shared_from_this()] { app.generations.erase(self); });
 }

@@ -45,6 +45,8 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
     std::uint32_t calls = 0;
     std::uint64_t cached_tokens = 0;
     bool has_started = false;
+    std::chrono::steady_clock::time_point last_token;
+    messages::Finished finished;  // what the engine measured
   };
 
   void on_started(const messages::Started& started) override;
@@ -72,8 +74,10 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
   void send_held();
   void keep_alive();
   api::Usage usage() const;
-  // The end of everything: cancels what runs and gives the places back.
+  // The end of everything: cancels what runs, gives the places back, and says how it went.
   void close();
+  void note_token(Choice& choice);
+  metrics::FinishedRequest summary() const;
 
   std::shared_ptr<Call> call_;
   App& app_;
@@ -86,7 +90,10 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
   bool has_begun_ = false;
   bool is_closed_ = false;
   bool is_paused_ = false;
-  bool has_written_ = false;  // since the last time of keep_alive()
+  bool has_failed_ = false;
+  bool has_token_ = false;
+  api::StopReason stop_reason_ = api::StopReason::kEnd;  // of the choice that ended last
+  bool has_written_ = false;                             // since the last time of keep_alive()
   std::unique_ptr<http::Timer> timer_;
   std::unique_ptr<http::Timer> flush_timer_;
 };

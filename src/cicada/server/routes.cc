@@ -33,6 +33,7 @@ constexpr std::array kRoutes = {
     Route{"GET", "/healthz", get_health, true},
     Route{"GET", "/ping", get_health, true},
     Route{"GET", "/version", get_version, true},
+    Route{"GET", "/metrics", get_metrics, true},
 };
 
 bool is_path(const Route& route, std::string_view path) {
@@ -52,6 +53,12 @@ void answer_preflight(Call& call, std::string_view methods) {
 
 }  // namespace
 
+std::vector<std::string> route_names() {
+  std::vector<std::string> names;
+  for (const Route& route : kRoutes) names.emplace_back(route.path);
+  return names;
+}
+
 void route(App& app, std::shared_ptr<http::Exchange> exchange) {
   const auto call = std::make_shared<Call>(app, std::move(exchange));
   const http::Request& request = call->request();
@@ -67,6 +74,7 @@ void route(App& app, std::shared_ptr<http::Exchange> exchange) {
   if (request.method == "OPTIONS" && !allowed.empty()) {
     return answer_preflight(*call, allowed + ", OPTIONS");
   }
+  if (found != nullptr) call->set_handler(found->path);
   const std::optional<std::string> tenant = app.auth.find(request);
   if (!tenant && (found == nullptr || !found->is_open)) {
     return call->fail(api::make_api_error(

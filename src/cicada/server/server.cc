@@ -23,8 +23,16 @@ struct Server::Impl {
   Impl(ServerConfig config, EngineStarter starter, const tokenizer::Tokenizer& tokenizer,
        const chat::ChatTemplate& chat_template, ServerNotices own_notices)
       : notices(std::move(own_notices)),
-        hub(loop, std::move(starter), {.log = notices.log}),
-        app(loop, std::move(config), hub, tokenizer, chat_template) {}
+        log(config.log_level,
+            [this](std::string_view line) {
+              if (notices.log) notices.log(line);
+            }),
+        telemetry(log),
+        hub(loop, std::move(starter),
+            {.log = [this](const std::string& text) { log.message(LogLevel::kWarning, text); },
+             .on_stats = [this](const messages::Stats& stats) { telemetry.note_stats(stats); },
+             .on_restart = [this](std::size_t replayed) { telemetry.note_restart(replayed); }}),
+        app(loop, std::move(config), hub, telemetry, tokenizer, chat_template) {}
 
   void listen();
   void stop();
@@ -32,6 +40,8 @@ struct Server::Impl {
   void end_all();
 
   ServerNotices notices;
+  Log log;
+  Telemetry telemetry;
   http::Loop loop;
   EngineHub hub;
   App app;
@@ -78,6 +88,9 @@ void Server::Impl::listen() {
     return;
   }
   http = std::move(*listening);
+  if (app.config.has_metrics) {
+    telemetry.start(hub.hello(), app.config.model_names.front(), route_names());
+  }
   if (notices.on_ready) notices.on_ready(hub.hello(), http->address());
 }
 
@@ -89,9 +102,8 @@ void Server::Impl::stop() {
   app.is_draining = true;
   http->drain();
   drain_end = std::chrono::steady_clock::now() + app.config.drain_time;
-  if (notices.log && !app.generations.empty()) {
-    notices.log(fmt::format("stopping: {} requests are being finished", app.generations.size()));
-  }
+  log.message(LogLevel::kInfo,
+              fmt::format("stopping: {} answers are being finished", app.generations.size()));
   look_if_done();
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cicada/base/result.h"
@@ -19,7 +20,8 @@ namespace cicada::server {
 struct ServerNotices {
   // The engine is ready and the server listens: lines for the screen.
   std::function<void(const messages::Hello&, const std::string& address)> on_ready;
-  std::function<void(const std::string& sentence)> log;
+  // Lines of the log, JSON.
+  std::function<void(std::string_view line)> log;
 };
 
 class Server {

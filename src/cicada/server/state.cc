@@ -1,4 +1,4 @@
-// How the server is: health and version.
+// How the server is: health, version, metrics.
 #include "cicada/json/writer.h"
 #include "cicada/server/endpoints.h"
 
@@ -33,6 +33,14 @@ void get_version(const std::shared_ptr<Call>& call) {
   json::Writer writer;
   writer.begin_object().field("version", call->app().config.version).end_object();
   call->respond(200, writer.take());
+}
+
+void get_metrics(const std::shared_ptr<Call>& call) {
+  const Telemetry& telemetry = call->app().telemetry;
+  if (!telemetry.has_metrics()) {
+    return call->fail(api::make_api_error(404, "metrics are off (--no-metrics)"));
+  }
+  call->respond(200, telemetry.text(), std::string(metrics::kTextContentType));
 }
 
 }  // namespace cicada::server
