@@ -136,8 +136,9 @@ TEST(AnthropicRequest, TheBillingHashIsTakenOutOfTheFirstBlock) {
   };
   EXPECT_EQ(system(R"([{"type": "text",
                         "text": "x-anthropic-billing-header: cc_version=2.1; cch=a1b2c; e=1"},
-                       {"type": "text", "text": "cch=kept"}])"),
-            "x-anthropic-billing-header: cc_version=2.1; cch=0; e=1\ncch=kept");
+                       {"type": "text", "text": "x-anthropic-billing-header: cch=kept"}])"),
+            "x-anthropic-billing-header: cc_version=2.1; cch=0; e=1\n"
+            "x-anthropic-billing-header: cch=kept");
   EXPECT_EQ(system(R"("x-anthropic-billing-header: cch=ffff")"),
             "x-anthropic-billing-header: cch=0");
   EXPECT_EQ(system(R"("say cch=ffff")"), "say cch=ffff");
@@ -245,6 +246,13 @@ TEST(AnthropicRequest, CacheMarksAreOnTheMessagesOfTheirBlocks) {
                 R"(, "system": [{"type": "text", "text": "s",
                                  "cache_control": {"type": "ephemeral"}}])")),
             (Marks{{0, false}, {1, true}, {3, false}}));
+}
+
+TEST(AnthropicRequest, OfTwoCacheMarksOnAMessageTheLongerCounts) {
+  EXPECT_EQ(marks(conversation(R"([{"role": "user", "content": [
+                {"type": "text", "text": "a", "cache_control": {"type": "ephemeral", "ttl": "1h"}},
+                {"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}}]}])")),
+            (Marks{{0, true}}));
 }
 
 TEST(AnthropicRequest, ATopLevelCacheMarkIsOnTheLastMessage) {
