@@ -24,7 +24,8 @@ namespace cicada::metrics {
 inline constexpr std::string_view kTextContentType = "text/plain; version=0.0.4; charset=utf-8";
 
 struct Description {
-  // Of letters, digits, '_' and ':'. A counter's ends in "_total".
+  // Of letters, digits, '_' and ':'. A counter's ends in "_total"; a histogram that ends so is
+  // written without its type.
   std::string name;
   std::string help;
   // Further names under which the same series are written.

@@ -55,6 +55,22 @@ TEST(Registry, HistogramWithoutLabelsHasOnlyItsBound) {
             "h_bucket{le=\"1.0\"} 0\nh_bucket{le=\"+Inf\"} 0\nh_sum 0\nh_count 0\n");
 }
 
+TEST(Registry, HistogramWithTheNameOfACounterHasNoType) {
+  Registry registry;
+  const Description family{.name = "h_total", .help = "H.", .aliases = {"x_h_total"}};
+  registry.histogram(family, std::array{1.0}, {{"a", "1"}}).observe(0.5);
+  registry.histogram(family, std::array{1.0}, {{"a", "2"}}).observe(3);
+  const std::string text = registry.text();
+  EXPECT_EQ(text.substr(0, text.find("# HELP x_")),
+            "# HELP h_total_bucket H.\n"
+            "h_total_bucket{a=\"1\",le=\"1.0\"} 1\nh_total_bucket{a=\"1\",le=\"+Inf\"} 1\n"
+            "h_total_bucket{a=\"2\",le=\"1.0\"} 0\nh_total_bucket{a=\"2\",le=\"+Inf\"} 1\n"
+            "# HELP h_total_sum H.\nh_total_sum{a=\"1\"} 0.5\nh_total_sum{a=\"2\"} 3\n"
+            "# HELP h_total_count H.\nh_total_count{a=\"1\"} 1\nh_total_count{a=\"2\"} 1\n");
+  EXPECT_NE(text.find("x_h_total_count{a=\"2\"} 1\n"), std::string::npos);
+  EXPECT_EQ(text.find("# TYPE"), std::string::npos);
+}
+
 TEST(Registry, AliasesShowTheSameSeries) {
   Registry registry;
   registry

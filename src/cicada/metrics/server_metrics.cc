@@ -168,8 +168,8 @@ ServerMetrics::ServerMetrics(const Maker& make)
       iteration_tokens(make.histogram(
           make.vllm("iteration_tokens_total", "Tokens computed in one step of the engine."),
           kIterationBounds)),
-      tokens_per_ms(make.gauge(
-          make.own("tokens_per_ms", "Tokens of prompts and answers in a millisecond of work."))),
+      tokens_per_millisecond(make.gauge(make.own(
+          "tokens_per_millisecond", "Tokens of prompts and answers in a millisecond of work."))),
       engine_restarts(
           make.counter(make.own("engine_restarts_total", "Engines started because one was lost."))),
       replayed_requests(make.counter(

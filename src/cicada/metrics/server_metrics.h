@@ -110,7 +110,7 @@ class ServerMetrics {
   Histogram& inter_token_latency_seconds;
   Histogram& iteration_tokens;  // prompts' and answers', of one step of the engine
 
-  Gauge& tokens_per_ms;
+  Gauge& tokens_per_millisecond;
   Counter& engine_restarts;
   Counter& replayed_requests;   // went on in another engine
   Counter& cancelled_requests;  // by their clients

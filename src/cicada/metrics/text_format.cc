@@ -77,10 +77,14 @@ std::string bound_text(double bound) {
   return fmt::format("{}e+{:02}", text, exponent);
 }
 
+void write_help(std::string& out, std::string_view name, std::string_view help) {
+  fmt::format_to(std::back_inserter(out), "# HELP {} {}\n", name, escaped(help, false));
+}
+
 void write_head(std::string& out, std::string_view name, std::string_view help,
                 std::string_view type) {
-  fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n", name,
-                 escaped(help, false), name, type);
+  write_help(out, name, help);
+  fmt::format_to(std::back_inserter(out), "# TYPE {} {}\n", name, type);
 }
 
 void write_series(std::string& out, std::string_view name, const std::string& labels,
@@ -95,17 +99,22 @@ void write_series(std::string& out, std::string_view name, const std::string& la
 
 void write_series(std::string& out, std::string_view name, const std::string& labels,
                   const Histogram& histogram) {
+  write_parts({.buckets = out, .sums = out, .counts = out}, name, labels, histogram);
+}
+
+void write_parts(const HistogramParts& out, std::string_view name, const std::string& labels,
+                 const Histogram& histogram) {
   const std::string before = labels.empty() ? "" : labels + ",";
   std::uint64_t count = 0;
   for (std::size_t i = 0; i <= histogram.bounds().size(); ++i) {
     count += histogram.count_in(i);
     const bool is_last = i == histogram.bounds().size();
     const std::string bound = is_last ? "+Inf" : bound_text(histogram.bounds()[i]);
-    write_line(out, name, "_bucket", fmt::format("{}le=\"{}\"", before, bound),
+    write_line(out.buckets, name, "_bucket", fmt::format("{}le=\"{}\"", before, bound),
                fmt::format("{}", count));
   }
-  write_line(out, name, "_sum", labels, number_text(histogram.sum()));
-  write_line(out, name, "_count", labels, fmt::format("{}", count));
+  write_line(out.sums, name, "_sum", labels, number_text(histogram.sum()));
+  write_line(out.counts, name, "_count", labels, fmt::format("{}", count));
 }
 
 }  // namespace cicada::metrics

@@ -26,6 +26,8 @@ std::string number_text(double value);
 // which queries for a bound are written.
 std::string bound_text(double bound);
 
+// "# HELP".
+void write_help(std::string& out, std::string_view name, std::string_view help);
 // "# HELP" and "# TYPE".
 void write_head(std::string& out, std::string_view name, std::string_view help,
                 std::string_view type);
@@ -37,5 +39,14 @@ void write_series(std::string& out, std::string_view name, const std::string& la
                   const Gauge& gauge);
 void write_series(std::string& out, std::string_view name, const std::string& labels,
                   const Histogram& histogram);
+
+// The lines of a histogram by their suffixes: what is written apart is of one moment all the same.
+struct HistogramParts {
+  std::string& buckets;
+  std::string& sums;
+  std::string& counts;
+};
+void write_parts(const HistogramParts& out, std::string_view name, const std::string& labels,
+                 const Histogram& histogram);
 
 }  // namespace cicada::metrics

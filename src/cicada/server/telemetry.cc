@@ -69,7 +69,7 @@ void Telemetry::note_stats(const messages::Stats& stats) {
                                last_stats_.prefill_tokens - last_stats_.decode_tokens;
   const std::uint64_t busy_ns = stats.busy_ns - last_stats_.busy_ns;
   if (busy_ns > 0) {
-    to.tokens_per_ms.set(static_cast<double>(tokens) * 1e6 / static_cast<double>(busy_ns));
+    to.tokens_per_millisecond.set(static_cast<double>(tokens) * 1e6 / static_cast<double>(busy_ns));
   }
   last_stats_ = stats;
 }
