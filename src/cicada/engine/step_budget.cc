@@ -6,15 +6,28 @@ namespace cicada::engine {
 namespace {
 
 // A slow step of a busy machine is no reason to believe that all will be slow.
-constexpr double kMemory = 0.9;
+constexpr double kMemory = 0.7;
 // Rows grow slowly and shrink at once: a stretched step is what this is here to prevent.
 constexpr double kGrowth = 1.25;
+// After so many steps what was measured without prompts is measured again.
+constexpr std::uint64_t kOld = 32;
 
 }  // namespace
 
+const StepBudget::Alone* StepBudget::known(std::size_t num_answers) const {
+  if (num_answers >= answers_.size()) return nullptr;
+  const Alone& alone = answers_[num_answers];
+  return alone.seconds > 0.0 ? &alone : nullptr;
+}
+
 std::size_t StepBudget::rows(std::size_t num_answers) const {
-  const double rows = num_answers > 0 ? beside_rows_ : alone_rows_;
-  return std::clamp(static_cast<std::size_t>(rows), options_.min_rows, options_.max_rows);
+  const auto bounded = [this](double rows) {
+    return std::clamp(static_cast<std::size_t>(rows), options_.min_rows, options_.max_rows);
+  };
+  if (num_answers == 0) return bounded(alone_rows_);
+  const Alone* alone = known(num_answers);
+  if (alone == nullptr || steps_ - alone->step > kOld) return 0;
+  return bounded(beside_rows_);
 }
 
 double StepBudget::adapted(double rows, double used, double time, double target) const {
@@ -27,23 +40,28 @@ double StepBudget::adapted(double rows, double used, double time, double target)
 
 void StepBudget::note(std::size_t prompt_rows, std::size_t num_answers,
                       std::chrono::nanoseconds time) {
+  ++steps_;
   const double seconds = std::chrono::duration<double>(time).count();
-  if (prompt_rows == 0) {
-    if (num_answers == 0) return;
-    answer_seconds_ =
-        answer_seconds_ == 0.0 ? seconds : kMemory * answer_seconds_ + (1.0 - kMemory) * seconds;
-    return;
-  }
   const auto used = static_cast<double>(prompt_rows);
   if (num_answers == 0) {
     alone_rows_ = adapted(alone_rows_, used, seconds,
                           std::chrono::duration<double>(options_.most_alone).count());
     return;
   }
-  if (answer_seconds_ == 0.0) return;  // nothing to compare with yet: the fewest rows
+  if (prompt_rows == 0) {
+    if (num_answers >= answers_.size()) answers_.resize(num_answers + 1);
+    Alone& alone = answers_[num_answers];
+    // What is old was measured at another depth.
+    const bool is_fresh = alone.seconds > 0.0 && steps_ - alone.step <= kOld;
+    alone.seconds = is_fresh ? kMemory * alone.seconds + (1.0 - kMemory) * seconds : seconds;
+    alone.step = steps_;
+    return;
+  }
+  const Alone* alone = known(num_answers);
+  if (alone == nullptr) return;
   // The answers' part of the step is there whatever the rows: only the rest scales with them.
-  const double target = answer_seconds_ * (options_.most_stretch - 1.0);
-  beside_rows_ = adapted(beside_rows_, used, std::max(seconds - answer_seconds_, 0.0), target);
+  const double target = alone->seconds * (options_.most_stretch - 1.0);
+  beside_rows_ = adapted(beside_rows_, used, std::max(seconds - alone->seconds, 0.0), target);
 }
 
 }  // namespace cicada::engine

@@ -1,13 +1,17 @@
 // How many rows of prompts a step may compute, so that running answers keep their pace.
 //
-// A step without prompts shows what an answer's token costs alone; steps with prompts may stretch
-// it by a factor. The rows that fit are learned from the steps' times: depth, batch and machine
-// change them. Bits do not depend on the cut (docs/numerics.md).
+// A step without prompts shows what the answers' tokens cost alone; steps with prompts may stretch
+// that by a factor. What so many answers cost, and a row of a prompt beside them, is learned from
+// the steps' times, since depth, batch and machine change both: where nothing is known of a number
+// of answers, or it is old, a step goes without prompts. Bits do not depend on the cut
+// (docs/numerics.md).
 // Threads: one thread.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace cicada::engine {
 
@@ -25,19 +29,27 @@ class StepBudget {
         beside_rows_(static_cast<double>(options.min_rows)),
         alone_rows_(static_cast<double>(options.max_rows)) {}
 
-  // Rows for the next step, beside so many answers.
+  // Rows for the next step, beside so many answers; 0: it goes without prompts.
   std::size_t rows(std::size_t num_answers) const;
 
   // What a step took: rows of prompts, and answers that got a token.
   void note(std::size_t prompt_rows, std::size_t num_answers, std::chrono::nanoseconds time);
 
  private:
+  // Steps of so many answers without prompts.
+  struct Alone {
+    double seconds = 0.0;
+    std::uint64_t step = 0;  // the last one
+  };
+
+  const Alone* known(std::size_t num_answers) const;
   double adapted(double rows, double used, double time, double target) const;
 
   StepBudgetOptions options_;
-  double answer_seconds_ = 0.0;  // of a step with answers only; 0: not seen yet
+  std::vector<Alone> answers_;  // by their number
   double beside_rows_;
   double alone_rows_;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace cicada::engine

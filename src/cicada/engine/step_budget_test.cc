@@ -16,11 +16,17 @@ void run(StepBudget& budget, std::size_t answers, int answers_us, int row_us, in
   }
 }
 
+// Rows once the budget does not want to measure anew.
+std::size_t settled(StepBudget& budget, std::size_t answers, int answers_us) {
+  if (budget.rows(answers) == 0) budget.note(0, answers, microseconds(answers_us));
+  return budget.rows(answers);
+}
+
 TEST(StepBudget, ATokenBesideAPromptTakesNoMoreThanTheStretch) {
   StepBudget budget({.most_stretch = 2.0});
   budget.note(0, 1, microseconds(3000));
   run(budget, 1, 3000, 250, 50);
-  const std::size_t rows = budget.rows(1);
+  const std::size_t rows = settled(budget, 1, 3000);
   EXPECT_LE(rows, 12U);  // 3 ms of prompts
   EXPECT_GE(rows, 10U);
 }
@@ -29,7 +35,7 @@ TEST(StepBudget, ShrinksAtOnceWhenRowsGetDearer) {
   StepBudget budget({.most_stretch = 2.0});
   budget.note(0, 1, microseconds(4000));
   run(budget, 1, 4000, 50, 50);
-  EXPECT_GE(budget.rows(1), 60U);
+  EXPECT_GE(settled(budget, 1, 4000), 60U);
   run(budget, 1, 4000, 400, 1);
   EXPECT_LE(budget.rows(1), 10U);
 }
@@ -43,17 +49,31 @@ TEST(StepBudget, AloneAPromptIsBoundedByTime) {
   EXPECT_EQ(budget.rows(0), 256U);
 }
 
-TEST(StepBudget, WithoutAStepToCompareWithItGivesTheFewest) {
+TEST(StepBudget, WithoutAStepToCompareWithItGoesWithoutPrompts) {
   StepBudget budget({.min_rows = 4});
-  run(budget, 2, 1000, 1, 20);
+  EXPECT_EQ(budget.rows(2), 0U);
+  budget.note(0, 2, microseconds(1000));
   EXPECT_EQ(budget.rows(2), 4U);
+  EXPECT_EQ(budget.rows(3), 0U) << "three cost something else";
+}
+
+TEST(StepBudget, WhatIsOldIsMeasuredAgain) {
+  StepBudget budget({.most_stretch = 2.0});
+  run(budget, 1, 3000, 250, 20);
+  int without = 0;
+  for (int i = 0; i < 320; ++i) {
+    if (budget.rows(1) == 0) ++without;
+    run(budget, 1, 3000, 250, 1);
+  }
+  EXPECT_GE(without, 9);
+  EXPECT_LE(without, 11);
 }
 
 TEST(StepBudget, AStepThatUsedLittleSaysNothingAboutMore) {
   StepBudget budget({.most_stretch = 2.0});
   budget.note(0, 1, microseconds(3000));
   run(budget, 1, 3000, 250, 50);
-  const std::size_t rows = budget.rows(1);
+  const std::size_t rows = settled(budget, 1, 3000);
   budget.note(1, 1, microseconds(3250));
   EXPECT_EQ(budget.rows(1), rows);
 }
