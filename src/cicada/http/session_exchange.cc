@@ -13,13 +13,13 @@ SessionExchange::~SessionExchange() {
 void SessionExchange::respond(Response response) {
   CICADA_CHECK(stage_ == Stage::kOpen, "an exchange has one reply");
   stage_ = Stage::kEnded;
-  if (is_served()) session_->reply(std::move(response));
+  if (is_served()) session_->reply(response);
 }
 
 void SessionExchange::begin(int status, std::vector<Header> headers) {
   CICADA_CHECK(stage_ == Stage::kOpen, "an exchange has one reply");
   stage_ = Stage::kStreaming;
-  if (is_served()) session_->begin_stream(status, std::move(headers));
+  if (is_served()) session_->begin_stream(status, headers);
 }
 
 void SessionExchange::write(std::string piece) {

@@ -60,8 +60,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // For the exchange.
   bool serves(const SessionExchange& exchange) const { return exchange_ == &exchange; }
-  void reply(Response response);
-  void begin_stream(int status, std::vector<Header> headers);
+  void reply(const Response& response);
+  void begin_stream(int status, const std::vector<Header>& headers);
   void write_stream(std::string_view piece);
   void end_stream();
   void abort_stream();

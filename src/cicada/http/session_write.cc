@@ -41,7 +41,7 @@ Framing::Connection Session::connection_header() const {
   return is_http11_ ? Framing::Connection::kUnsaid : Framing::Connection::kKeepAlive;
 }
 
-void Session::reply(Response response) {
+void Session::reply(const Response& response) {
   CICADA_CHECK(response.status >= 200 && response.status < 600, "a final status");
   has_reply_ = true;
   if (server_->is_draining) ending_ = Ending::kClose;
@@ -54,7 +54,7 @@ void Session::reply(Response response) {
   complete_reply();
 }
 
-void Session::begin_stream(int status, std::vector<Header> headers) {
+void Session::begin_stream(int status, const std::vector<Header>& headers) {
   CICADA_CHECK(status >= 200 && status < 600, "a final status");
   has_reply_ = true;
   sends_body_ = has_body(status) && !is_head_request_;
