@@ -59,26 +59,25 @@ Parsed<std::size_t> cursor_index(std::span<const ModelCard> models, std::string_
   return static_cast<std::size_t>(at - models.begin());
 }
 
-// The models behind `after_id`, or the last ones in front of `before_id`.
+// The first models behind `after_id`, or the last ones in front of `before_id`; with both, the
+// first of those between.
 Parsed<Page> page_of(std::span<const ModelCard> models, const ModelsQuery& query) {
   CICADA_ASSIGN(const std::size_t limit, limit_of(query));
   CICADA_ASSIGN(const bool is_active, wants_active(query));
   if (!is_active) return Page{};
-  if (is_given(query.after_id) && is_given(query.before_id)) {
-    return refuse_parameter("before_id", *query.before_id, "one of after_id and before_id");
-  }
-  if (is_given(query.before_id)) {
-    CICADA_ASSIGN(const std::size_t end, cursor_index(models, "before_id", *query.before_id));
-    const std::size_t size = std::min(limit, end);
-    return Page{models.subspan(end - size, size), size < end};
-  }
   std::size_t begin = 0;
+  std::size_t end = models.size();
   if (is_given(query.after_id)) {
     CICADA_ASSIGN(begin, cursor_index(models, "after_id", *query.after_id));
     ++begin;
   }
-  const std::size_t size = std::min(limit, models.size() - begin);
-  return Page{models.subspan(begin, size), begin + size < models.size()};
+  if (is_given(query.before_id)) {
+    CICADA_ASSIGN(end, cursor_index(models, "before_id", *query.before_id));
+  }
+  const std::size_t between = end > begin ? end - begin : 0;
+  const std::size_t size = std::min(limit, between);
+  const bool is_backwards = is_given(query.before_id) && !is_given(query.after_id);
+  return Page{models.subspan(is_backwards ? end - size : begin, size), size < between};
 }
 
 void write_model(json::Writer& writer, const ModelCard& model) {

@@ -31,7 +31,7 @@ struct ModelsQuery {
 };
 
 // {"object":"list","data","has_more","first_id","last_id"}. Every model is active.
-// Errors: 400 for a limit out of range, a cursor that names no model, two cursors, an unknown word.
+// Errors: 400 for a limit out of range, a cursor that names no model, an unknown word.
 Parsed<std::string> models_body(std::span<const ModelCard> models, const ModelsQuery& query);
 
 // Errors: model_not_found().
