@@ -11,6 +11,9 @@ namespace {
 
 using messages::Finish;
 
+// Enough for what a burst of prompts takes before the warmer gets its turn.
+constexpr std::size_t kWarmPages = 128;
+
 std::size_t pages_of(const kv::PagePool& pool, std::size_t tokens) {
   const std::size_t size = pool.layout().page_tokens();
   return (tokens + size - 1) / size;
@@ -98,6 +101,7 @@ Engine::Engine(const model::Model& model, const EngineOptions& options,
       options_(options),
       executor_(std::move(executor)),
       pool_(std::move(pool)),
+      warmer_(*pool_, kWarmPages),
       prefixes_(*pool_, std::move(store)),
       scheduler_({.max_running = options.max_running, .max_rows = executor_->limits().max_rows},
                  *this),
@@ -289,6 +293,7 @@ bool Engine::step(Events& events) {
   const auto begin = Clock::now();
   const PlannedStep& plan = scheduler_.plan(budget_.rows(scheduler_.num_answers()));
   note_plan(plan, events);
+  warmer_.note_used(pool_->num_ever_used());
   if (plan.slices.empty()) return !plan.failed.empty();
   if (auto computed = compute(plan); !computed) {
     // Not the fault of one of them, as far as can be told.

@@ -21,6 +21,7 @@
 #include "cicada/engine/sampler.h"
 #include "cicada/engine/scheduler.h"
 #include "cicada/engine/step_budget.h"
+#include "cicada/kv/page_warmer.h"
 #include "cicada/kv/prefix_cache.h"
 #include "cicada/kv/sequence.h"
 #include "cicada/messages/messages.h"
@@ -97,6 +98,7 @@ class Engine : private KvHolder {
   EngineOptions options_;
   std::unique_ptr<model::Executor> executor_;
   std::unique_ptr<kv::PagePool> pool_;  // at a fixed address: the others borrow it
+  kv::PageWarmer warmer_;
   kv::PrefixCache prefixes_;
   Requests requests_;
   Scheduler scheduler_;

@@ -1,5 +1,6 @@
 #include "cicada/kv/page_pool.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -44,7 +45,9 @@ Result<PageId> PagePool::allocate() {
   CICADA_CHECK(!free_.empty(), "a reclaimed page is free");
   const PageId id = free_.back();
   free_.pop_back();
-  holders_[static_cast<std::size_t>(id.value)] = 1;
+  const auto index = static_cast<std::size_t>(id.value);
+  holders_[index] = 1;
+  ever_used_ = std::max(ever_used_, index + 1);
   return id;
 }
 

@@ -43,6 +43,9 @@ class PagePool {
   // Pages that a sequence could have: free ones, and those that nobody holds but the tree.
   std::size_t num_available() const { return free_.size() + num_idle_; }
 
+  // Pages with lower ids have been allocated before, or not at all: memory beyond is untouched.
+  std::size_t num_ever_used() const { return ever_used_; }
+
   // A page with one holder. Errors: kOutOfCapacity when every page is held and nobody can spare
   // one.
   Result<PageId> allocate();
@@ -75,7 +78,8 @@ class PagePool {
   std::vector<PageId> free_;
   std::vector<std::uint32_t> holders_;  // [pages]; 0: free
   std::vector<bool> is_spare_;          // [pages]
-  std::size_t num_idle_ = 0;            // spare pages with one holder
+  std::size_t ever_used_ = 0;
+  std::size_t num_idle_ = 0;  // spare pages with one holder
   PageReclaimer* reclaimer_ = nullptr;
 };
 

@@ -156,8 +156,9 @@ class Executor {
   std::uint8_t chosen_tiles(const Step& step, std::size_t row, std::uint32_t kv_head,
                             std::size_t split) const;
   void attend(const Step& step, std::size_t worker);
-  void attend_block(const Step& step, const Span& span, std::uint32_t kv_head, std::size_t block,
-                    std::size_t worker);
+  static std::size_t blocks_of(const Span& span);
+  void attend_block(const Step& step, const Span& span, std::uint32_t kv_head,
+                    std::size_t first_row, const platform::Range& queries, std::size_t worker);
   void attend_blocks(const Step& step, std::size_t worker);
   void attend_splits(const Step& step, std::size_t worker);
   SeenSplits seen_splits(const Step& step, std::int64_t first, std::int64_t last) const;

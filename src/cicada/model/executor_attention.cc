@@ -83,21 +83,41 @@ void Executor::attend(const Step& step, std::size_t worker) {
   attend_splits(step, worker);
 }
 
-// Sequences with many rows: blocks of tokens by KV head, handed out as workers ask for them.
+// Blocks of a sequence with many rows; 0 of one with one.
+std::size_t Executor::blocks_of(const Span& span) {
+  return span.num_rows == 1
+             ? 0
+             : (span.num_rows + Workspace::kQueryTokens - 1) / Workspace::kQueryTokens;
+}
+
+// Sequences with many rows: blocks of tokens by KV head, handed out as workers ask for them. Where
+// there are few, the queries of each are dealt out too.
 void Executor::attend_blocks(const Step& step, std::size_t worker) {
+  std::size_t units = 0;
+  std::size_t most_rows = 0;
+  for (const Span& span : spans_) {
+    units += blocks_of(span) * config_.num_kv_heads;
+    if (span.num_rows > 1) most_rows = std::max(most_rows, span.num_rows);
+  }
+  if (units == 0) return;
+  const std::size_t parts = parts_of_group(
+      units, std::min(most_rows, Workspace::kQueryTokens) * config_.group_size(), pool_->size());
   std::size_t unit = 0;
   std::size_t mine = work_.ticket(worker);
   for (const Span& span : spans_) {
-    if (span.num_rows == 1) continue;
-    const std::size_t blocks =
-        (span.num_rows + Workspace::kQueryTokens - 1) / Workspace::kQueryTokens;
     // Later blocks see more keys: dealt from the back, so that workers end together.
-    for (std::size_t block = blocks; block > 0; --block) {
+    for (std::size_t block = blocks_of(span); block > 0; --block) {
       const std::size_t begin = (block - 1) * Workspace::kQueryTokens;
       if (step.wanted_rows && !any_wanted(span, begin, Workspace::kQueryTokens)) continue;
-      for (std::uint32_t head = 0; head < config_.num_kv_heads; ++head) {
+      const std::size_t queries =
+          std::min(Workspace::kQueryTokens, span.num_rows - begin) * config_.group_size();
+      for (std::size_t i = 0; i < config_.num_kv_heads * parts; ++i) {
         if (unit++ != mine) continue;
-        attend_block(step, span, head, block - 1, worker);
+        const platform::Range part = platform::partition(queries, i % parts, parts);
+        if (part.begin < part.end) {
+          attend_block(step, span, static_cast<std::uint32_t>(i / parts), span.first_row + begin,
+                       part, worker);
+        }
         mine = work_.ticket(worker);
       }
     }
@@ -224,21 +244,24 @@ bool Executor::any_wanted(const Span& span, std::size_t begin, std::size_t count
                      rows_.begin() + static_cast<std::ptrdiff_t>(span.first_row + end), wants);
 }
 
+// Queries [queries.begin, queries.end) of the rows from `first_row` on: those of a KV head's group
+// for the first row, then for the next.
 void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv_head,
-                            std::size_t block, std::size_t worker) {
+                            std::size_t first_row, const platform::Range& queries,
+                            std::size_t worker) {
   const WorkerScratch& scratch = workspace_.workers[worker];
   const std::size_t padded = workspace_.padded_value_dim();
   const std::uint32_t group = config_.group_size();
-  const std::size_t begin = block * Workspace::kQueryTokens;
-  const std::size_t end = std::min(begin + Workspace::kQueryTokens, span.num_rows);
-  std::size_t count = 0;
-  for (std::size_t r = span.first_row + begin; r < span.first_row + end; ++r) {
-    for (std::uint32_t g = 0; g < group; ++g, ++count) {
-      AttentionRow& row = scratch.queries[count];
-      row = query(step, r, kv_head * group + g);
-      row.out = scratch.partial_out + count * padded;
-      row.stats = scratch.partial_stats + count * 2;
-    }
+  const std::size_t count = queries.end - queries.begin;
+  const auto row_of = [&](std::size_t i) { return first_row + (queries.begin + i) / group; };
+  const auto head_of = [&](std::size_t i) {
+    return kv_head * group + static_cast<std::uint32_t>((queries.begin + i) % group);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    AttentionRow& row = scratch.queries[i];
+    row = query(step, row_of(i), head_of(i));
+    row.out = scratch.partial_out + i * padded;
+    row.stats = scratch.partial_stats + i * 2;
   }
   std::fill_n(scratch.total_out, count * padded, 0.0F);
   for (std::size_t i = 0; i < count; ++i) {
@@ -256,8 +279,7 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
     call.key_begin = static_cast<std::int64_t>(seen.at(i)) * kSplit;
     call.key_end = std::min(call.key_begin + kSplit, last_position + 1);
     for (std::size_t r = 0; r < count; ++r) {
-      scratch.queries[r].tiles =
-          chosen_tiles(step, span.first_row + begin + r / group, kv_head, seen.at(i));
+      scratch.queries[r].tiles = chosen_tiles(step, row_of(r), kv_head, seen.at(i));
     }
     attention_.attend(call);
     for (std::size_t r = 0; r < count; ++r) {
@@ -269,9 +291,7 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
   }
   const std::size_t width = std::size_t{config_.num_heads} * config_.value_dim;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t r = span.first_row + begin + i / group;
-    const std::size_t head = std::size_t{kv_head} * group + i % group;
-    float* out = workspace_.attn + r * width + head * config_.value_dim;
+    float* out = workspace_.attn + row_of(i) * width + head_of(i) * config_.value_dim;
     attention_.finish(scratch.total_out + i * padded, scratch.total_stats + 2 * i,
                       config_.value_dim, out);
     turn_back(step, out);
