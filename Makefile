@@ -1,8 +1,9 @@
 # Thin wrappers over the CMake presets and tools/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: long-context help run build test test-models bench kv-quality lint sanitize fuzz configure all-targets
+.PHONY: long-context help run serve build test test-models bench kv-quality lint sanitize fuzz configure all-targets
 
 PROMPT ?= Hello! Who are you, and what can you do for me?
+PORT ?= 8080
 MODELS ?= smollm2
 BATCHES ?= 8,16
 PEERS ?=
@@ -20,6 +21,7 @@ BUILD := build
 
 help:
 	@echo 'make run [PROMPT="..."]  set up, build, fetch SmolLM2 once, answer one prompt'
+	@echo 'make serve [PORT=8080]   set up, build, fetch SmolLM2 once, serve it; Ctrl-C ends it'
 	@echo 'make build               release build; the program is build/cicada'
 	@echo 'make test                set up, build and run every test that CI runs'
 	@echo 'make test-models         tests with all three real models and against llama.cpp (1.5 GB)'
@@ -35,6 +37,10 @@ help:
 run: build
 	@$(BUILD)/cicada pull smollm2 >/dev/null
 	@$(BUILD)/cicada run -m smollm2 -p "$$PROMPT_TEXT"
+
+serve: build
+	@$(BUILD)/cicada pull smollm2 >/dev/null
+	@exec $(BUILD)/cicada serve -m smollm2 --port "$(PORT)"
 
 build:
 	@tools/setup.sh build
