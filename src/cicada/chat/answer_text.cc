@@ -32,9 +32,9 @@ AnswerText::AnswerText(const tokenizer::Tokenizer& tokenizer, std::optional<Toke
                        std::vector<std::string> stops, ReplySyntax syntax)
     : detokenizer_(tokenizer, previous),
       stops_(std::move(stops)),
-      parser_(syntax),
       tokenizer_(&tokenizer),
-      markers_(silent_markers(tokenizer, syntax)) {}
+      markers_(silent_markers(tokenizer, syntax)),
+      parser_(std::move(syntax)) {}
 
 AnswerText::Update AnswerText::add(TokenId id) {
   Update update;

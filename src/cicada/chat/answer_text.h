@@ -48,10 +48,10 @@ class AnswerText {
 
   tokenizer::Detokenizer detokenizer_;
   StopMatcher stops_;
-  ReplyParser parser_;
   const tokenizer::Tokenizer* tokenizer_;
   std::vector<TokenId> markers_;  // control tokens that write their text
-  bool is_over_ = false;          // a stop string has matched
+  ReplyParser parser_;
+  bool is_over_ = false;  // a stop string has matched
 };
 
 // Whether a prompt ends inside a thought: what its last control token opened holds a think_open

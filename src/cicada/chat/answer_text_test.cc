@@ -46,6 +46,12 @@ TEST(AnswerText, TextIsCutAtAStop) {
   EXPECT_EQ(seen.matched_stop, 1U);
 }
 
+TEST(AnswerText, WhatAStopHeldBackIsGivenAtTheEnd) {
+  const TinyVocabulary vocabulary;
+  EXPECT_EQ(answer(vocabulary, ids_of(vocabulary, "a then"), {"then x"}, {}).pieces,
+            "text(a then)");
+}
+
 // BC-04: a character of four tokens.
 TEST(AnswerText, NoPieceHoldsHalfACharacter) {
   const TinyVocabulary vocabulary;

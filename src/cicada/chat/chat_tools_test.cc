@@ -231,6 +231,12 @@ TEST(ChatTools, AnOpenTurnEndsWithItsContent) {
             "[u][Sure:");
 }
 
+TEST(ChatTools, ThePlaceOfTheCutIsNoCharacterOfTheTemplate) {
+  EXPECT_EQ(rendered("{{ messages[0].content }}|\U0010FFFD", {{"assistant", "a"}},
+                     {.continue_last = true}),
+            "a");
+}
+
 TEST(ChatTools, AnOpenTurnIsEncodedAsItIsRendered) {
   const TinyVocabulary vocabulary({.add_bos = false});
   const ChatTemplate chat = compiled(kPlain);

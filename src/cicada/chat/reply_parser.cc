@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <utility>
 
 #include "cicada/chat/call_form.h"
@@ -40,10 +39,10 @@ struct ReplyParser::Impl {
   std::string marker;  // held: the beginning of what may become a marker
   std::string space;   // held: whitespace that is dropped when a marker follows
   std::string raw;     // a call that is not passed on yet, as the model wrote it
-  std::optional<CallScanner> call;
-  bool drops_space = false;     // a marker was just read
-  bool is_at_start = true;      // no text has come yet
-  bool awaits_list = false;     // kBeforeCall: the list's '[' is to come
+  CallScanner call{CallScanner::Options()};  // kCall
+  bool drops_space = false;                  // a marker was just read
+  bool is_at_start = true;                   // no text has come yet
+  bool awaits_list = false;                  // kBeforeCall: the list's '[' is to come
   bool awaits_a_close = false;  // a call ended without its `close`, which may still come
   std::uint32_t next_call = 0;
   std::uint32_t num_calls = 0;
@@ -163,7 +162,6 @@ void ReplyParser::Impl::begin_call(std::string_view opening) {
 void ReplyParser::Impl::give_up_call() {
   out.add(Kind::kText, raw);
   raw.clear();
-  call.reset();
   mode = Mode::kText;
   drops_space = false;
   is_at_start = false;
@@ -180,29 +178,28 @@ std::size_t ReplyParser::Impl::read_before_call(std::string_view text) {
     give_up_call();
     return 0;
   }
-  call.emplace(CallScanner::Options{.call = next_call, .needs_arguments = form.may_be_bare});
+  call = CallScanner({.call = next_call, .needs_arguments = form.may_be_bare});
   mode = Mode::kCall;
   return 0;
 }
 
 std::size_t ReplyParser::Impl::read_call(std::string_view text) {
-  const std::size_t size = call->add(text, out);
-  if (call->is_announced()) {
+  const std::size_t size = call.add(text, out);
+  if (call.is_announced()) {
     raw.clear();
   } else {
     raw += text.substr(0, size);
   }
-  if (call->state() == CallScanner::State::kOpen) return size;
-  if (call->is_announced()) {
+  if (call.state() == CallScanner::State::kOpen) return size;
+  if (call.is_announced()) {
     ++next_call;
     awaits_a_close = true;
   }
-  if (call->state() == CallScanner::State::kFailed) {
+  if (call.state() == CallScanner::State::kFailed) {
     give_up_call();
     return size;
   }
   ++num_calls;
-  call.reset();
   is_at_start = false;
   enter(Mode::kAfterCall);
   return size;
