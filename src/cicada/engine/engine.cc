@@ -291,7 +291,10 @@ void Engine::remember(Request& request) {
 
 bool Engine::step(Events& events) {
   const auto begin = Clock::now();
-  const PlannedStep& plan = scheduler_.plan(budget_.rows(scheduler_.num_answers()));
+  // Who was cut off in the middle of an answer comes before the pace of the others.
+  const bool is_replaying = scheduler_.is_replaying();
+  const PlannedStep& plan =
+      scheduler_.plan(budget_.rows(is_replaying ? 0 : scheduler_.num_answers()));
   note_plan(plan, events);
   warmer_.note_used(pool_->num_ever_used());
   if (plan.slices.empty()) return !plan.failed.empty();
@@ -305,7 +308,7 @@ bool Engine::step(Events& events) {
   scheduler_.complete();
   take_results(plan, events);
   const auto time = Clock::now() - begin;
-  budget_.note(plan.chunk_rows, plan.num_answers, time);
+  if (!is_replaying) budget_.note(plan.chunk_rows, plan.num_answers, time);
   ++stats_.steps;
   stats_.step_tokens.push_back(static_cast<std::uint32_t>(rows_.size()));
   stats_.prefill_tokens += plan.chunk_rows;

@@ -40,6 +40,7 @@ void Scheduler::submit(const NewRequest& request) {
                       .known_tokens = request.prompt_tokens + request.emitted_tokens,
                       .priority = request.priority,
                       .arrival = arrivals_++,
+                      .is_replay = request.emitted_tokens > 0,
                       .tenant = join_tenant(request.tenant)});
 }
 
@@ -76,6 +77,12 @@ std::size_t Scheduler::num_answers() const {
   return static_cast<std::size_t>(
       std::count_if(running_.begin(), running_.end(),
                     [](const Entry& entry) { return entry.is_answering() && !entry.is_paused; }));
+}
+
+bool Scheduler::is_replaying() const {
+  const auto is_replay = [](const Entry& entry) { return entry.is_replay; };
+  return std::any_of(running_.begin(), running_.end(), is_replay) ||
+         std::any_of(waiting_.begin(), waiting_.end(), is_replay);
 }
 
 bool Scheduler::goes_before(const Entry& a, const Entry& b) {
@@ -227,6 +234,7 @@ void Scheduler::add_token(RequestId id) {
   const auto entry = find_entry(running_, id);
   CICADA_CHECK(entry != running_.end(), "who gets a token is running");
   ++entry->known_tokens;
+  entry->is_replay = false;
 }
 
 }  // namespace cicada::engine

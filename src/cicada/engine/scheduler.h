@@ -104,6 +104,9 @@ class Scheduler {
   std::uint64_t num_preemptions() const { return preemptions_; }
   // Of running requests that go on by one token each step.
   std::size_t num_answers() const;
+  // Whether any request is still computing what another engine had emitted: its client waits in the
+  // middle of an answer.
+  bool is_replaying() const;
 
  private:
   struct Tenant {
@@ -118,6 +121,7 @@ class Scheduler {
     std::size_t computed_tokens = 0;  // of these
     std::int32_t priority = 0;
     std::uint64_t arrival = 0;
+    bool is_replay = false;  // begun in another engine, and not yet where it was
     bool was_preempted = false;
     bool is_paused = false;
     Tenants::iterator tenant;

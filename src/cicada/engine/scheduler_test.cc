@@ -146,6 +146,16 @@ TEST_F(SchedulerTest, AReplayComputesWhatWasEmittedInItsOwnRole) {
   EXPECT_TRUE(plan.slices[0].wants_token);
 }
 
+TEST_F(SchedulerTest, IsReplayingUntilTheNextToken) {
+  submit(1, 10, "a", 0, 7);
+  submit(2, 10);
+  EXPECT_TRUE(scheduler_.is_replaying());
+  step(100);
+  EXPECT_TRUE(scheduler_.is_replaying());
+  step(100);
+  EXPECT_FALSE(scheduler_.is_replaying());
+}
+
 TEST_F(SchedulerTest, CachedTokensAreNotComputed) {
   submit(1, 100);
   pages_.cache(1, 96);
