@@ -22,7 +22,7 @@ import load
 import servers
 import serving_chart
 
-PEER_SETTINGS = "-fa on -c 32768 -np 16"
+PEER_SETTINGS = "-fa on -c 32768 -np 16 -kvu"
 DEFAULT_TEXT = os.path.join(host.ROOT, "..", "shared", "data", "gutenberg-1342")
 
 
