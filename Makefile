@@ -1,6 +1,6 @@
 # Thin wrappers over the CMake presets and tools/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: long-context help run serve build test test-models bench kv-quality lint sanitize fuzz configure all-targets
+.PHONY: long-context help run serve build test test-models test-sdk fuzz-api bench kv-quality lint sanitize fuzz configure all-targets
 
 PROMPT ?= Hello! Who are you, and what can you do for me?
 PORT ?= 8080
@@ -25,6 +25,8 @@ help:
 	@echo 'make build               release build; the program is build/cicada'
 	@echo 'make test                set up, build and run every test that CI runs'
 	@echo 'make test-models         tests with all three real models and against llama.cpp (1.5 GB)'
+	@echo 'make test-sdk            the newest vendor clients and their own tests against a live server (fetches them)'
+	@echo 'make fuzz-api            6,000 bad requests to both APIs'
 	@echo 'make bench [MODELS="smollm2 ..."] [PEERS="name=/path/llama-bench ..."] [README=1]'
 	@echo '                         speed beside llama.cpp (built from source, 10 minutes once)'
 	@echo 'make kv-quality [KV="q8 q6 q4"] [PARTS="perplexity ..."] [DATA=../shared/data]'
@@ -65,6 +67,14 @@ test-models:
 	@$(MAKE) --no-print-directory all-targets
 	@tools/venv.sh tests oracle
 	@tools/run_tests.sh $(BUILD) smollm2,gemma3-270m,qwen2.5-coder-1.5b -L 'models|golden|e2e'
+
+# Not part of `make test`: it fetches the newest clients.
+test-sdk: build
+	@$(BUILD)/cicada pull smollm2 >/dev/null
+	@tests/sdk/run_sdk.py $(BUILD)
+
+fuzz-api: build
+	@CICADA_PROGRAM=$(BUILD)/cicada tests/sdk/fuzz_api.py
 
 bench: build
 	@for model in $(MODELS); do $(BUILD)/cicada pull "$$model" >/dev/null || exit; done
