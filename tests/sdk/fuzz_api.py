@@ -49,7 +49,8 @@ TARGETS = [("/v1/messages", ANTHROPIC), ("/v1/messages/count_tokens", ANTHROPIC)
            ("/v1/completions", COMPLETION), ("/tokenize", {"prompt": "ab", "add_special_tokens": True}),
            ("/detokenize", {"tokens": [5, 6]})]
 QUERIES = ["limit", "after_id", "before_id", "lifecycle[]", "beta", "", "%00", "%ff"]
-WORDS = ["", "robot", "any", "auto", "system", "\u0000", "\ud83d\ude00", "é" * 300, "<|im_end|>", "../..", "null", "true", "1e999"]
+WORDS = ["", "robot", "any", "auto", "system", "\u0000", "\ud83d\ude00", "é" * 300, "<|im_end|>", "../..", "null",
+         "true", "1e999"]
 NUMBERS = [0, -1, 1, 2**31, 2**32, 2**53 + 1, 2**63, 2**64, -2**63 - 1, 10**400, 1e308, -0.0, 1e-320, 0.5]
 
 
@@ -66,10 +67,12 @@ def nested(depth, opening, closing):
 
 def odd_value(rng):
     return rng.choice([
-        None, True, False, rng.choice(NUMBERS), rng.choice(WORDS), [], {}, [None], [[[]]], {"": None}, {"type": rng.choice(WORDS)},
+        None, True, False, rng.choice(NUMBERS), rng.choice(WORDS), [], {}, [None], [[[]]], {"": None},
+        {"type": rng.choice(WORDS)},
         [rng.choice(NUMBERS)] * rng.randrange(1, 50), {rng.choice(WORDS): rng.choice(NUMBERS)}, "x" * rng.randrange(1, 20000),
         nested(rng.choice([5, 60, 1000, 20000]), "[", "]"), nested(rng.choice([5, 60, 1000]), '{"a":', "}"),
-        Raw("NaN"), Raw("-Infinity"), Raw("01"), Raw("1."), Raw("'x'"), Raw('"\\ud800"'), Raw('"\\u12"'), Raw("1e999"), Raw("\x01"),
+        Raw("NaN"), Raw("-Infinity"), Raw("01"), Raw("1."), Raw("'x'"), Raw('"\\ud800"'), Raw('"\\u12"'),
+        Raw("1e999"), Raw("\x01"),
         Raw("9" * 5000), Raw('"\t"'), [{}] * rng.choice([2, 1100]), {str(i): i for i in range(rng.choice([2, 1100]))}])
 
 
@@ -125,7 +128,8 @@ def mutated_body(rng, body):
     if action == 2:
         return data[:at] + rng.choice([b'"', b"}", b"]", b",", b"\\", b"\x00", b"{}", b" "]) + data[at + 1:]
     if action == 3:
-        return rng.choice([b"", b" ", b"null", b"[]", b'"x"', b"\xef\xbb\xbf" + data, data + data, data.decode(errors="replace").encode("utf-16")])
+        return rng.choice([b"", b" ", b"null", b"[]", b'"x"', b"\xef\xbb\xbf" + data, data + data,
+                           data.decode(errors="replace").encode("utf-16")])
     return data
 
 
@@ -133,8 +137,9 @@ def make_request(rng):
     """(method, path, body, headers)"""
     headers = {"content-type": rng.choice(["application/json", "text/plain", "application/json; charset=utf-8", "x" * 100])}
     if rng.random() < 0.1:
-        headers[rng.choice(["anthropic-version", "anthropic-beta", "x-anthropic-stream-buffer", "accept", "authorization", "x-api-key"])] = (
-            rng.choice(["", "0", "-1", "word", "99999999999", "2023-06-01", "Bearer", "x" * 2000]))
+        name = rng.choice(["anthropic-version", "anthropic-beta", "x-anthropic-stream-buffer", "accept", "authorization",
+                           "x-api-key"])
+        headers[name] = rng.choice(["", "0", "-1", "word", "99999999999", "2023-06-01", "Bearer", "x" * 2000])
     choice = rng.random()
     if choice < 0.05:
         query = "&".join(f"{rng.choice(QUERIES)}={rng.choice(['', '1', '0', '-1', '1001', 'chain', 'x', '%', '%zz', '9' * 30])}"
@@ -142,8 +147,8 @@ def make_request(rng):
         return "GET", f"/v1/models{rng.choice(['', '/', '/chain', '/x%2Fy', '/%F0%9F'])}?{query}", None, headers
     path, body = rng.choice(TARGETS)
     if choice < 0.08:
-        return (rng.choice(["GET", "PUT", "DELETE", "PATCH", "OPTIONS"]), rng.choice([path, "/v1/nowhere", "/v1/embeddings", "/v1/messages/batches"]),
-                None, headers)
+        path = rng.choice([path, "/v1/nowhere", "/v1/embeddings", "/v1/messages/batches"])
+        return rng.choice(["GET", "PUT", "DELETE", "PATCH", "OPTIONS"]), path, None, headers
     return "POST", path, mutated_body(rng, body), headers
 
 

@@ -17,7 +17,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENTS = ["anthropic", "openai"]
 # What our suite and the vendors' tests need beside the clients.
 TOOLS = ["pytest", "pytest-asyncio", "pytest-xdist", "respx", "inline-snapshot", "http-snapshot[httpx]==0.1.9", "dirty-equals",
-         "time-machine", "importlib-metadata", "rich", "hypothesis", "opentelemetry-sdk", "aiohttp", "Pillow", "azure-identity", "botocore"]
+         "time-machine", "importlib-metadata", "rich", "hypothesis", "opentelemetry-sdk", "aiohttp", "Pillow",
+         "azure-identity", "botocore"]
 NODE_CLIENT = "@anthropic-ai/sdk"
 
 
@@ -45,7 +46,8 @@ class Runner:
         if shutil.which("npm"):
             with open(os.path.join(self.node, "package.json"), "w") as out:
                 out.write('{"private": true}\n')
-            if not self.call("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", self.node, NODE_CLIENT + "@latest"):
+            if not self.call("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", self.node,
+                             NODE_CLIENT + "@latest"):
                 print("test-sdk: npm failed; going on with what is installed")
         else:
             print("test-sdk: no npm here: the TypeScript client is skipped")
@@ -78,7 +80,8 @@ class Runner:
         return self.call(self.python, "-m", "pytest", "-q", "--tb=short", "-rs", "-p", "no:cacheprovider", "-W", "ignore", HERE)
 
     def sse(self):
-        return self.call(self.python, os.path.join(HERE, "check_sse.py"), *glob.glob(os.path.join(self.dist, "anthropic-*.tar.gz")))
+        sdists = glob.glob(os.path.join(self.dist, "anthropic-*.tar.gz"))
+        return self.call(self.python, os.path.join(HERE, "check_sse.py"), *sdists)
 
     def vendor(self):
         return self.call(self.python, os.path.join(HERE, "run_vendor.py"), self.python, self.dist)
