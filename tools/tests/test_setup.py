@@ -17,7 +17,7 @@ FAKES = {
     "cargo": "true",
 }
 BUILD_PACKAGES = ("build-essential cmake ninja-build pkg-config python3 python3-pip libsimdjson-dev "
-                  "libcli11-dev libfmt-dev libexpected-dev libutf8proc-dev libssl-dev libgtest-dev "
+                  "libcli11-dev libfmt-dev libexpected-dev libutf8proc-dev libssl-dev libboost1.81-dev libgtest-dev "
                   "googletest ccache mold").split()
 
 
