@@ -5,6 +5,7 @@
 #include "cicada/cli/context_option.h"
 #include "cicada/cli/inspect_plan.h"
 #include "cicada/cli/kv_loss.h"
+#include "cicada/platform/file_time.h"
 #include "cicada/platform/terminal.h"
 #include "cicada/tokenizer/tokenizer.h"
 
@@ -57,6 +58,8 @@ Result<EngineSetup> EngineSetup::create(const EngineArguments& arguments) {
                                                       .page_tokens = pages.page_tokens,
                                                       .prefix_store = pages.prefix_store}));
   setup.hello = setup.engine->hello();
+  // An engine that comes back must have the same weights, too.
+  setup.hello.numerics_id += "-" + platform::file_version(setup.loaded.file->path());
   setup.hello.screen = screen(setup.loaded, *setup.engine, setup.hello);
   return setup;
 }

@@ -18,6 +18,11 @@
 namespace cicada::cli {
 namespace {
 
+// An engine's words when it cannot start: the front is the one that says them to the operator.
+messages::Failed last_words(const Error& error) {
+  return {.id = 0, .code = error.code(), .message = error.to_string()};
+}
+
 class ProcessPort : public server::EnginePort {
  public:
   static Result<std::unique_ptr<server::EnginePort>> start(const std::vector<std::string>& argv,
@@ -84,7 +89,10 @@ class ThreadPort : public server::EnginePort {
  private:
   void run(const EngineArguments& arguments) noexcept {
     auto setup = EngineSetup::create(arguments);
-    if (!setup) return events_.on_closed(setup.error().to_string());
+    if (!setup) {
+      events_.on_messages({last_words(setup.error())});
+      return events_.on_closed("it did not start");
+    }
     {
       const std::lock_guard lock(mutex_);
       if (is_ending_) return;
@@ -117,14 +125,28 @@ server::EngineStarter thread_starter(EngineArguments arguments) {
   };
 }
 
+namespace {
+
+Result<int> end_with_words(platform::Fd socket, const Error& error) {
+  CICADA_ASSIGN(const auto channel,
+                ipc::EngineSide::open(std::move(socket), {.on_message = [](messages::ToEngine) {},
+                                                          .on_closed = [](const Error&) {}}));
+  // So few bytes leave before this returns.
+  CICADA_TRY(channel->send(last_words(error)));
+  return exit_status(error.code());
+}
+
+}  // namespace
+
 Result<int> run_engine_worker(const EngineArguments& arguments) {
   // The terminal's signals go to the front as well, which ends this process when it is time.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
   CICADA_ASSIGN(platform::Fd socket, platform::adopt_local_socket(platform::kInheritedFd));
-  CICADA_ASSIGN(EngineSetup setup, EngineSetup::create(arguments));
+  auto setup = EngineSetup::create(arguments);
+  if (!setup) return end_with_words(std::move(socket), setup.error());
   std::unique_ptr<ipc::EngineSide> channel;
-  engine::EngineLoop loop(*setup.engine, [&channel](const engine::Engine::Events& events) {
+  engine::EngineLoop loop(*setup->engine, [&channel](const engine::Engine::Events& events) {
     (void)channel->send(events);
   });
   ipc::EngineSide::Callbacks callbacks;
@@ -135,7 +157,7 @@ Result<int> run_engine_worker(const EngineArguments& arguments) {
   };
   callbacks.on_closed = [&loop](const Error&) { loop.stop(); };
   CICADA_ASSIGN(channel, ipc::EngineSide::open(std::move(socket), std::move(callbacks)));
-  loop.run(setup.hello);
+  loop.run(setup->hello);
   return kSuccess;
 }
 

@@ -73,7 +73,7 @@ struct Pause {
 
 // The first thing an engine says. From the loaded plan: attestation is derived from this.
 struct Hello {
-  std::string numerics_id;   // of model, plan, formats and kernel level: equal ids, equal bits
+  std::string numerics_id;   // of weights, plan, formats and kernel level: equal ids, equal bits
   std::string architecture;  // "llama"
   double rope_theta = 0;
   std::vector<std::string> zeroed;  // parts left out of the plan, as SPEC names them; else empty
@@ -121,7 +121,8 @@ struct Finished {
   bool operator==(const Finished&) const = default;
 };
 
-// The last thing said about a request that the engine cannot serve.
+// The last thing said about a request that the engine cannot serve. With id 0, instead of Hello and
+// with nothing behind it: the engine cannot start.
 struct Failed {
   RequestId id = 0;
   Code code = Code::kInternal;

@@ -18,8 +18,7 @@ void EngineHub::log(const std::string& sentence) const {
   if (options_.log) options_.log(sentence);
 }
 
-void EngineHub::start(std::function<void()> on_ready,
-                      std::function<void(const std::string&)> on_failed) {
+void EngineHub::start(std::function<void()> on_ready, std::function<void(const Error&)> on_failed) {
   on_ready_ = std::move(on_ready);
   on_failed_ = std::move(on_failed);
   start_engine();
@@ -27,6 +26,7 @@ void EngineHub::start(std::function<void()> on_ready,
 
 void EngineHub::start_engine() {
   const std::uint64_t generation = ++generation_;
+  start_failure_.reset();
   const std::weak_ptr<bool> alive = is_alive_;
   EngineEvents events;
   events.on_messages = [this, alive, generation](std::vector<messages::ToFront> messages) {
@@ -52,8 +52,10 @@ void EngineHub::on_closed(std::uint64_t generation, const std::string& reason) {
   ++generation_;
   const bool was_ready = std::exchange(is_ready_, false);
   port_.reset();
+  const Error start_failure =
+      start_failure_.value_or(Error(Code::kInternal, reason).with_context("engine"));
   if (!hello_) {
-    if (on_failed_) on_failed_(reason);
+    if (on_failed_) on_failed_(start_failure);
     return;
   }
   if (was_ready) {
@@ -71,7 +73,7 @@ void EngineHub::on_closed(std::uint64_t generation, const std::string& reason) {
     for (auto& [id, active] : active_) listeners.push_back(active.listener);
     tell(std::move(listeners), &EngineListener::on_interrupted);
   } else {
-    log(fmt::format("the engine did not start: {}", reason));
+    log(fmt::format("the engine did not start: {}", start_failure.to_string()));
     ++failed_starts_;
   }
   const auto backoff =
@@ -85,20 +87,12 @@ void EngineHub::on_closed(std::uint64_t generation, const std::string& reason) {
 void EngineHub::on_hello(const messages::Hello& hello) {
   const bool is_first = !hello_.has_value();
   const bool is_same = is_first || hello_->numerics_id == hello.numerics_id;
+  if (!is_same) return end_as_another(hello);
   hello_ = hello;
   is_ready_ = true;
   failed_starts_ = 0;
   if (is_first) {
     if (on_ready_) on_ready_();
-    return;
-  }
-  if (!is_same) {
-    log(fmt::format("the engine came back as {}: running requests cannot go on in it",
-                    hello.numerics_id));
-    while (!active_.empty()) {
-      fail(active_.begin()->first, Code::kInternal,
-           "the engine came back with another model or machine, in which this answer cannot go on");
-    }
     return;
   }
   std::vector<messages::ToEngine> again;
@@ -109,6 +103,19 @@ void EngineHub::on_hello(const messages::Hello& hello) {
   if (options_.on_restart) options_.on_restart(active_.size());
   log(fmt::format("the engine is back, {} requests go on", active_.size()));
   if (!again.empty()) port_->send(std::move(again));
+}
+
+// Neither running answers nor the front's own view of the model (its tokens, its template) fit.
+void EngineHub::end_as_another(const messages::Hello& hello) {
+  while (!active_.empty()) {
+    fail(active_.begin()->first, Code::kInternal,
+         "the engine came back with another model, in which this answer cannot go on");
+  }
+  if (!on_failed_) return;
+  on_failed_(Error(Code::kInternal,
+                   fmt::format("the engine came back with another model: it is {}, it was {}; was "
+                               "the file replaced? Start the server again",
+                               hello.numerics_id, hello_->numerics_id)));
 }
 
 void EngineHub::on_messages(std::uint64_t generation, std::vector<messages::ToFront> messages) {
@@ -133,6 +140,11 @@ void EngineHub::handle(const messages::ToFront& message) {
   if (const auto* hello = std::get_if<messages::Hello>(&message)) return on_hello(*hello);
   if (const auto* stats = std::get_if<messages::Stats>(&message)) {
     if (options_.on_stats) options_.on_stats(*stats);
+    return;
+  }
+  const auto* last_words = std::get_if<messages::Failed>(&message);
+  if (last_words != nullptr && last_words->id == 0) {
+    start_failure_ = Error(last_words->code, last_words->message);
     return;
   }
   const RequestId id = std::visit(

@@ -3,8 +3,9 @@
 // When the engine dies, another is started, and what runs is given to it again: prompt and emitted
 // tokens, each in its own role, so that the answer goes on with the tokens it would have had
 // (docs/numerics.md). That holds only for an engine with the same numerics_id; with another,
-// running requests fail. A request during which engines keep dying without getting it any further
-// is taken for the reason, and fails. Threads: the loop's.
+// running requests fail, and the hub ends: its model was replaced. A request during which engines
+// keep dying without getting it any further is taken for the reason, and fails. Threads: the
+// loop's.
 #pragma once
 
 #include <chrono>
@@ -55,8 +56,9 @@ class EngineHub {
   EngineHub& operator=(const EngineHub&) = delete;
 
   // Starts the first engine. `on_ready` is called at its Hello; `on_failed` when it cannot be
-  // started, or dies before it: then there is no model to serve.
-  void start(std::function<void()> on_ready, std::function<void(const std::string&)> on_failed);
+  // started (with its own words), or dies before it: then there is no model to serve. It is called
+  // later when an engine comes back as another.
+  void start(std::function<void()> on_ready, std::function<void(const Error&)> on_failed);
 
   bool is_ready() const { return is_ready_; }
   bool has_been_ready() const { return hello_.has_value(); }
@@ -86,6 +88,7 @@ class EngineHub {
   void on_messages(std::uint64_t generation, std::vector<messages::ToFront> messages);
   void on_closed(std::uint64_t generation, const std::string& reason);
   void on_hello(const messages::Hello& hello);
+  void end_as_another(const messages::Hello& hello);
   void handle(const messages::ToFront& message);
   void tell(std::vector<EngineListener*> listeners, void (EngineListener::*what)());
   void fail(messages::RequestId id, Code code, std::string message);
@@ -96,7 +99,7 @@ class EngineHub {
   EngineStarter starter_;
   HubOptions options_;
   std::function<void()> on_ready_;
-  std::function<void(const std::string&)> on_failed_;
+  std::function<void(const Error&)> on_failed_;
   std::unique_ptr<EnginePort> port_;
   std::uint64_t generation_ = 0;  // of the port: what an earlier one still says is not heard
   bool is_ready_ = false;
@@ -105,7 +108,8 @@ class EngineHub {
   std::vector<EngineListener*> told_;  // since the last flush
   std::uint64_t prompt_tokens_ = 0;
   messages::RequestId next_id_ = 1;
-  std::uint32_t failed_starts_ = 0;  // in a row
+  std::uint32_t failed_starts_ = 0;     // in a row
+  std::optional<Error> start_failure_;  // what the engine said of its start
   std::unique_ptr<http::Timer> restart_timer_;
   // Callbacks from other threads hold it weakly: what they posted does nothing once we are gone.
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);

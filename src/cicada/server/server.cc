@@ -37,6 +37,7 @@ struct Server::Impl {
   void listen();
   void stop();
   void look_if_done();
+  void end_with(const Error& error);
   void end_all();
 
   ServerNotices notices;
@@ -61,10 +62,7 @@ Server::~Server() = default;
 Result<void> Server::run() {
   impl_->loop.post([this] {
     impl_->hub.start([this] { impl_->listen(); },
-                     [this](const std::string& reason) {
-                       impl_->failure = Error(Code::kInternal, reason).with_context("engine");
-                       impl_->loop.stop();
-                     });
+                     [this](const Error& error) { impl_->end_with(error); });
   });
   impl_->loop.run();
   if (impl_->failure) return fail(std::move(*impl_->failure));
@@ -116,6 +114,14 @@ void Server::Impl::look_if_done() {
   } else {
     drain_timer = loop.after(kDrainLook, [this] { look_if_done(); });
   }
+}
+
+// There is no model to serve, or no longer.
+void Server::Impl::end_with(const Error& error) {
+  failure = error;
+  app.is_draining = true;
+  if (http != nullptr) http->drain();
+  end_all();
 }
 
 // What still runs is told so; then a moment for the words to leave.
