@@ -31,7 +31,6 @@ struct TokenizeRequest {
   bool is_chat = false;
   GenerateRequest request;  // model, messages, tools and so on of a chat; prompts[0] of a text
   bool add_special_tokens = true;
-  bool add_generation_prompt = true;
   bool return_token_strings = false;
 };
 Parsed<TokenizeRequest> parse_tokenize(std::string_view body,

@@ -335,9 +335,11 @@ TEST(Tokenize, TextsAndChatsInEitherShape) {
 
   const auto talk = parse_tokenize(kChat);
   ASSERT_EQ(refusal(talk), "");
-  EXPECT_TRUE(talk->is_chat && talk->add_generation_prompt);
+  EXPECT_TRUE(talk->is_chat && talk->request.opens_answer);
   EXPECT_FALSE(talk->add_special_tokens);
   EXPECT_EQ(talk->request.messages.at(0).content, "hi");
+  EXPECT_FALSE(
+      parse_tokenize(with(kChat, R"("add_generation_prompt": false)"))->request.opens_answer);
 
   EXPECT_EQ(refusal(parse_tokenize("{}")), "prompt: found nothing, allowed a string");
   EXPECT_EQ(refusal(parse_tokenize(R"({"prompt": [1]})")),

@@ -20,8 +20,12 @@ Parsed<void> read_text_or_chat(const Fields& body, TokenizeRequest& out) {
     out.request.dialect = Dialect::kOpenAiChat;
     CICADA_TRY(read_openai_chat(body, out.request));
     CICADA_ASSIGN(out.add_special_tokens, body.boolean("add_special_tokens", false));
-    CICADA_ASSIGN(out.add_generation_prompt,
+    CICADA_ASSIGN(out.request.opens_answer,
                   body.boolean("add_generation_prompt", !out.request.continues_last));
+    if (out.request.opens_answer && out.request.continues_last) {
+      return unavailable(Path(body.path(), "add_generation_prompt"),
+                         "found true, allowed without continue_final_message");
+    }
     return {};
   }
   out.request.dialect = Dialect::kOpenAiCompletion;

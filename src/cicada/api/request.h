@@ -45,6 +45,7 @@ struct GenerateRequest {
   std::vector<chat::Message> messages;
   std::vector<chat::Tool> tools;  // those to offer: none where the choice is "none"
   bool continues_last = false;  // the last message is the assistant's and the answer goes on in it
+  bool opens_answer = true;     // the prompt ends in what opens an answer; /tokenize may go without
   std::optional<bool> is_thinking;   // nothing: as the model's template does by itself
   bool hides_thinking = false;       // Anthropic's display "omitted": blocks without their text
   bool is_one_call_at_most = false;  // parallel tool calls are not wanted

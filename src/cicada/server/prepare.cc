@@ -32,7 +32,7 @@ api::Parsed<Prepared> Preparer::prepare(const api::GenerateRequest& request,
 api::Parsed<Prepared> Preparer::prepare_chat(const api::GenerateRequest& request,
                                              std::int64_t now_unix_s) const {
   chat::RenderOptions options;
-  options.add_generation_prompt = !request.continues_last;
+  options.add_generation_prompt = request.opens_answer && !request.continues_last;
   options.continue_last = request.continues_last;
   options.tools = request.tools;
   options.enable_thinking = request.is_thinking;

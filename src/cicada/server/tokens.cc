@@ -1,6 +1,7 @@
 // /tokenize and /detokenize, as vLLM and llama-server have them.
 #include "cicada/api/openai.h"
 #include "cicada/server/endpoints.h"
+#include "cicada/server/model_cards.h"
 
 namespace cicada::server {
 namespace {
@@ -27,12 +28,20 @@ api::Parsed<std::string> tokenize(const Preparer& preparer, const api::TokenizeR
   return api::tokenize_body(ids, context, strings);
 }
 
+// Whether the model is here that a request may name.
+bool knows_model(Call& call, std::string_view name) {
+  if (call.app().served_name(name)) return true;
+  call.fail(api::model_not_found(model_cards(call.app()), name));
+  return false;
+}
+
 }  // namespace
 
 void post_tokenize(const std::shared_ptr<Call>& call) {
   auto asked = api::parse_tokenize(call->request().body);
   if (!asked) return call->fail(asked.error());
   App& app = call->app();
+  if (!knows_model(*call, asked->request.model)) return;
   const std::uint64_t context = app.hub.hello().context;
   app.work.post([&app, call, context, asked = std::move(*asked)] {
     auto body = std::make_shared<api::Parsed<std::string>>(tokenize(app.preparer, asked, context));
@@ -46,6 +55,7 @@ void post_tokenize(const std::shared_ptr<Call>& call) {
 void post_detokenize(const std::shared_ptr<Call>& call) {
   const auto asked = api::parse_detokenize(call->request().body);
   if (!asked) return call->fail(asked.error());
+  if (!knows_model(*call, asked->model)) return;
   const tokenizer::Tokenizer& tokenizer = *call->app().preparer.tokenizer;
   Ids ids;
   for (const std::int64_t id : asked->tokens) {
