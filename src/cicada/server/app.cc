@@ -12,6 +12,16 @@ std::int64_t unix_time_s() {
       .count();
 }
 
+namespace {
+
+api::ApiError is_full(const std::string& why) {
+  api::ApiError error = api::make_api_error(529, "the server is full: " + why);
+  error.retry_after_s = 1;
+  return error;
+}
+
+}  // namespace
+
 std::optional<std::string> App::served_name(std::string_view asked) const {
   if (asked.empty()) return config.model_names.front();
   for (const std::string& name : config.model_names) {
@@ -27,17 +37,28 @@ std::optional<api::ApiError> App::admit(std::size_t count) {
   if (is_draining) {
     return api::make_api_error(503, "the server is stopping; running answers are being finished");
   }
-  const bool has_places = num_admitted + count <= max_admitted();
-  if (!has_places || (hub.prompt_tokens() >= config.max_queue_tokens && num_admitted > 0)) {
-    telemetry.note_rejected(has_places);
-    api::ApiError error = api::make_api_error(
-        529, fmt::format("the server is full: {} requests are running or waiting, {} are allowed",
-                         num_admitted, max_admitted()));
-    error.retry_after_s = 1;
-    return error;
+  if (count > max_admitted()) {
+    return api::make_api_error(
+        400, fmt::format("found {} choices, allowed at most {}: so many run and wait here at once",
+                         count, max_admitted()));
+  }
+  if (num_admitted + count > max_admitted()) {
+    telemetry.note_rejected(false);
+    return is_full(fmt::format("{} requests are running or waiting, {} are allowed", num_admitted,
+                               max_admitted()));
   }
   num_admitted += count;
   return std::nullopt;
+}
+
+std::optional<api::ApiError> App::admit_tokens(std::uint64_t tokens) const {
+  const std::uint64_t active = hub.prompt_tokens();
+  if (hub.num_active() == 0 || active + tokens <= config.max_queue_tokens) return std::nullopt;
+  telemetry.note_rejected(true);
+  return is_full(
+      fmt::format("prompts of {} tokens are running or waiting, with this one of {} tokens they "
+                  "would be more than the {} that are allowed",
+                  active, tokens, config.max_queue_tokens));
 }
 
 }  // namespace cicada::server

@@ -49,8 +49,11 @@ struct App {
   // The name that replies carry for what a client asked for; nothing when no such model is here. An
   // empty name asks for the only one.
   std::optional<std::string> served_name(std::string_view asked) const;
-  // Places for `count` choices, or why there are none (529, 503).
+  // Places for `count` choices, or why there are none (529, 503; 400 where there never are).
   std::optional<api::ApiError> admit(std::size_t count);
+  // Why prompts of so many tokens cannot run or wait beside those that do (529). What is alone may
+  // be as long as the context.
+  std::optional<api::ApiError> admit_tokens(std::uint64_t tokens) const;
   void leave(std::size_t count) { num_admitted -= count; }
   std::size_t max_admitted() const { return hub.hello().max_running + config.max_queue; }
 };

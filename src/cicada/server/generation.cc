@@ -66,6 +66,9 @@ void Generation::on_prepared(api::Parsed<Prepared> prepared) {
   if (is_closed_) return;
   if (!prepared) return end_with(prepared.error());
   if (const auto error = check_lengths(*prepared)) return end_with(*error);
+  std::uint64_t tokens = 0;
+  for (const auto& prompt : prepared->prompts) tokens += prompt.size() * request_.n;
+  if (const auto full = app_.admit_tokens(tokens)) return end_with(*full);
   prepared_ = std::move(*prepared);
   writer_ = api::make_reply_writer(
       request_, {.id = random_id(reply_prefix(request_.dialect)),
@@ -189,7 +192,7 @@ void Generation::begin_reply() {
     bytes += writer_->text(static_cast<std::uint32_t>(i),
                            prepared_.prompt_texts[choices_[i].prompt], {});
   }
-  send(std::move(bytes));
+  send(bytes);
   send_held();
 }
 
@@ -241,12 +244,10 @@ void Generation::add_pieces(std::size_t index, const std::vector<ReplyPiece>& pi
   for (const ReplyPiece& piece : pieces) {
     switch (piece.kind) {
       case ReplyPiece::Kind::kText:
-        send(writer_->text(number, piece.text, std::exchange(logprobs, {})));
-        buffer_.note_text(piece.text);
+        send_text(writer_->text(number, piece.text, std::exchange(logprobs, {})), piece.text);
         break;
       case ReplyPiece::Kind::kThinking:
-        send(writer_->thinking(number, piece.text));
-        buffer_.note_text(piece.text);
+        send_text(writer_->thinking(number, piece.text), piece.text);
         break;
       case ReplyPiece::Kind::kToolCall:
         if (piece.call > 0 && request_.is_one_call_at_most) {
@@ -263,7 +264,7 @@ void Generation::add_pieces(std::size_t index, const std::vector<ReplyPiece>& pi
         break;
     }
   }
-  if (!logprobs.empty()) send(writer_->text(number, {}, logprobs));
+  if (!logprobs.empty()) send_text(writer_->text(number, {}, logprobs), {});
 }
 
 void Generation::on_finished(const messages::Finished& finished) {
@@ -312,7 +313,7 @@ void Generation::complete() {
     }
     call_->respond(200, std::move(last), "application/json", std::move(more));
   } else {
-    send(std::move(last));
+    send(last);
     send_held();
     call_->exchange().end();
   }
@@ -360,8 +361,12 @@ void Generation::keep_alive() {
   });
 }
 
-void Generation::send(std::string bytes) {
+void Generation::send(std::string_view bytes) {
   if (request_.is_stream) buffer_.add(bytes);
+}
+
+void Generation::send_text(std::string_view bytes, std::string_view text) {
+  if (request_.is_stream) buffer_.add_text(bytes, text);
 }
 
 void Generation::send_held() {

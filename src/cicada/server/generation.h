@@ -70,7 +70,8 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
   api::TokenLogprob logprob_of(const messages::Token& token) const;
   void finish_choice(std::size_t index, api::StopReason reason, std::string_view stop);
   void complete();
-  void send(std::string bytes);
+  void send(std::string_view bytes);
+  void send_text(std::string_view bytes, std::string_view text);
   void send_held();
   void keep_alive();
   api::Usage usage() const;

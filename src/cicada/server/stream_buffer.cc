@@ -18,10 +18,16 @@ api::Parsed<api::BufferHint> parse_stream_buffer(std::string_view header) {
   return api::BufferHint{.unit = api::BufferHint::Unit::kBytes, .amount = bytes};
 }
 
-void StreamBuffer::note_text(std::string_view text) {
-  if (text.empty()) return;
-  const char last = text.back();
-  ends_word_ = last == ' ' || last == '\n' || last == '\t';
+void StreamBuffer::add(std::string_view frames) {
+  held_ += frames;
+  whole_words_bytes_ = held_.size();
+}
+
+void StreamBuffer::add_text(std::string_view frames, std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
+  if (!text.empty() && is_blank(text.front())) whole_words_bytes_ = held_.size();
+  held_ += frames;
+  if (!text.empty() && is_blank(text.back())) whole_words_bytes_ = held_.size();
 }
 
 std::string StreamBuffer::take_ready() {
@@ -31,7 +37,7 @@ std::string StreamBuffer::take_ready() {
     case api::BufferHint::Unit::kBytes:
       return held_.size() >= hint_.amount ? take_all() : std::string();
     case api::BufferHint::Unit::kWord:
-      return ends_word_ ? take_all() : std::string();
+      return take(std::exchange(whole_words_bytes_, 0));
     case api::BufferHint::Unit::kMilliseconds:
       return hint_.amount == 0 ? take_all() : std::string();
   }
@@ -39,8 +45,14 @@ std::string StreamBuffer::take_ready() {
 }
 
 std::string StreamBuffer::take_all() {
-  ends_word_ = false;
+  whole_words_bytes_ = 0;
   return std::exchange(held_, {});
+}
+
+std::string StreamBuffer::take(std::size_t bytes) {
+  std::string taken = held_.substr(0, bytes);
+  held_.erase(0, bytes);
+  return taken;
 }
 
 }  // namespace cicada::server

@@ -3,6 +3,7 @@
 // Threads: one thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,18 +22,22 @@ class StreamBuffer {
   void set_hint(const api::BufferHint& hint) { hint_ = hint; }
   const api::BufferHint& hint() const { return hint_; }
 
-  void add(std::string_view frames) { held_ += frames; }
-  // The text in the frames, for those that wait for a word's end.
-  void note_text(std::string_view text);
+  // Frames that hold no text: they end a word, if one is open.
+  void add(std::string_view frames);
+  // Frames of a piece of text. A word ends where a piece ends in a blank, or the next begins with
+  // one; pieces are not split.
+  void add_text(std::string_view frames, std::string_view text);
   // What may be sent now, with everything before it; often nothing.
   std::string take_ready();
   std::string take_all();
   bool is_empty() const { return held_.empty(); }
 
  private:
+  std::string take(std::size_t bytes);
+
   api::BufferHint hint_;
   std::string held_;
-  bool ends_word_ = false;
+  std::size_t whole_words_bytes_ = 0;  // of held_
 };
 
 }  // namespace cicada::server
