@@ -7,6 +7,7 @@ namespace {
 
 // A slow step of a busy machine is no reason to believe that all will be slow.
 constexpr double kMemory = 0.7;
+constexpr double kMostRise = 1.3;
 // Rows grow slowly and shrink at once: a stretched step is what this is here to prevent.
 constexpr double kGrowth = 1.25;
 // After so many steps what was measured without prompts is measured again.
@@ -51,9 +52,12 @@ void StepBudget::note(std::size_t prompt_rows, std::size_t num_answers,
   if (prompt_rows == 0) {
     if (num_answers >= answers_.size()) answers_.resize(num_answers + 1);
     Alone& alone = answers_[num_answers];
-    // What is old was measured at another depth.
-    const bool is_fresh = alone.seconds > 0.0 && steps_ - alone.step <= kOld;
-    alone.seconds = is_fresh ? kMemory * alone.seconds + (1.0 - kMemory) * seconds : seconds;
+    // A step during which the machine was busy with something else must not count for much: the
+    // next ones would be allowed as long.
+    const double believed =
+        alone.seconds > 0.0 ? std::min(seconds, kMostRise * alone.seconds) : seconds;
+    alone.seconds =
+        alone.seconds > 0.0 ? kMemory * alone.seconds + (1.0 - kMemory) * believed : seconds;
     alone.step = steps_;
     return;
   }

@@ -57,6 +57,15 @@ TEST(StepBudget, WithoutAStepToCompareWithItGoesWithoutPrompts) {
   EXPECT_EQ(budget.rows(3), 0U) << "three cost something else";
 }
 
+TEST(StepBudget, OneSlowStepAllowsNoSlowOnes) {
+  StepBudget budget({.most_stretch = 2.0});
+  run(budget, 1, 3000, 250, 40);
+  const std::size_t rows = settled(budget, 1, 3000);
+  budget.note(0, 1, microseconds(100000));
+  run(budget, 1, 3000, 250, 5);
+  EXPECT_LE(settled(budget, 1, 3000), rows + 3);
+}
+
 TEST(StepBudget, WhatIsOldIsMeasuredAgain) {
   StepBudget budget({.most_stretch = 2.0});
   run(budget, 1, 3000, 250, 20);
