@@ -106,6 +106,7 @@ def chain(
     template=None,
     add_bos=True,
     n_ctx=4096,
+    layers=1,
 ):
     """The bytes of a CHAIN file."""
     order = list(order)
@@ -127,24 +128,27 @@ def chain(
         head[token * width + dim] = LOGIT / width**0.5
     heads = width // HEAD_DIM
     zero = lambda n, k: [0.0] * (n * k)  # noqa: E731
-    tensors = [
-        ("token_embd.weight", (num_tokens, width), embedding),
-        ("blk.0.attn_norm.weight", (width,), [1.0] * width),
-        ("blk.0.attn_q.weight", (width, width), zero(width, width)),
-        ("blk.0.attn_k.weight", (HEAD_DIM, width), zero(HEAD_DIM, width)),
-        ("blk.0.attn_v.weight", (HEAD_DIM, width), zero(HEAD_DIM, width)),
-        ("blk.0.attn_output.weight", (width, width), zero(width, width)),
-        ("blk.0.ffn_norm.weight", (width,), [1.0] * width),
-        ("blk.0.ffn_gate.weight", (ffn, width), zero(ffn, width)),
-        ("blk.0.ffn_up.weight", (ffn, width), zero(ffn, width)),
-        ("blk.0.ffn_down.weight", (width, ffn), zero(width, ffn)),
+    tensors = [("token_embd.weight", (num_tokens, width), embedding)]
+    for layer in range(layers):
+        tensors += [
+            (f"blk.{layer}.attn_norm.weight", (width,), [1.0] * width),
+            (f"blk.{layer}.attn_q.weight", (width, width), zero(width, width)),
+            (f"blk.{layer}.attn_k.weight", (HEAD_DIM, width), zero(HEAD_DIM, width)),
+            (f"blk.{layer}.attn_v.weight", (HEAD_DIM, width), zero(HEAD_DIM, width)),
+            (f"blk.{layer}.attn_output.weight", (width, width), zero(width, width)),
+            (f"blk.{layer}.ffn_norm.weight", (width,), [1.0] * width),
+            (f"blk.{layer}.ffn_gate.weight", (ffn, width), zero(ffn, width)),
+            (f"blk.{layer}.ffn_up.weight", (ffn, width), zero(ffn, width)),
+            (f"blk.{layer}.ffn_down.weight", (width, ffn), zero(width, ffn)),
+        ]
+    tensors += [
         ("output_norm.weight", (width,), [1.0] * width),
         ("output.weight", (num_tokens, width), head),
     ]
     metadata = [
         ("general.architecture", STRING, "llama"),
         ("general.name", STRING, "chain"),
-        ("llama.block_count", U32, 1),
+        ("llama.block_count", U32, layers),
         ("llama.context_length", U32, n_ctx),
         ("llama.embedding_length", U32, width),
         ("llama.feed_forward_length", U32, ffn),
@@ -182,12 +186,20 @@ def main():
     parser.add_argument("--template-file", help="the same from a file")
     parser.add_argument("--no-bos", action="store_true", help="add_bos_token false")
     parser.add_argument("--n-ctx", type=int, default=4096)
+    parser.add_argument("--layers", type=int, default=1, help="more cost time where none is elided")
     args = parser.parse_args()
     template = args.template
     if args.template_file:
         template = pathlib.Path(args.template_file).read_text()
     data = chain(
-        args.order, args.ending, args.control, args.piece, template, not args.no_bos, args.n_ctx
+        args.order,
+        args.ending,
+        args.control,
+        args.piece,
+        template,
+        not args.no_bos,
+        args.n_ctx,
+        args.layers,
     )
     pathlib.Path(args.out).write_bytes(data)
 

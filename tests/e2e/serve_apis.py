@@ -52,6 +52,16 @@ def strict_json(data):
     return value
 
 
+def texts(piece):
+    """The texts in some frames of a stream, whatever API they are of."""
+    for line in piece.split(b"\n"):
+        if line.startswith(b"data: {"):
+            event = strict_json(line[6:])
+            for choice in event.get("choices") or []:
+                yield choice.get("text") or choice.get("delta", {}).get("content") or ""
+            yield event.get("delta", {}).get("text") or ""
+
+
 class OpenAi:
     def body(self, prompt, stream=False, **fields):
         if stream:

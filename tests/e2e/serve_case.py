@@ -13,6 +13,10 @@ from serve_apis import APIS, COMPLETIONS
 
 START_SECONDS = 60
 END_SECONDS = 20
+# A CHAIN that takes its time, about 0.2 ms a token and 3 s for a prompt of 12,000, and its options. On one thread:
+# with more, tiny steps on a busy machine take as long as the threads wait for each other.
+SLOW = ("--layers", "24", "--n-ctx", "65536")
+SLOW_OPTIONS = ("-c", "65536", "--no-elide", "-t", "1")
 
 
 class Reply:
@@ -35,7 +39,7 @@ class Reply:
 class Connection:
     """One connection: bytes out, replies in. `address` is (host, port) or the path of a Unix socket."""
 
-    def __init__(self, address, timeout=30):
+    def __init__(self, address, timeout=100):
         if isinstance(address, str):
             self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self.socket.settimeout(timeout)
@@ -50,6 +54,9 @@ class Connection:
 
     def __exit__(self, *_):
         self.socket.close()
+
+    def fileno(self):
+        return self.socket.fileno()
 
     def reset(self):
         """Goes away without a word: the peer gets a reset."""
@@ -132,6 +139,7 @@ class Server:
                                         env={**os.environ, **(env or {})})
         self.lines = []
         self.address = None
+        self.probe, self.headers = ("a", "bcdefghi"), ()
         self._listens = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -150,7 +158,7 @@ class Server:
                 self._listens.set()
         self._listens.set()
 
-    def connect(self, timeout=30):
+    def connect(self, timeout=100):
         return Connection(self.address, timeout)
 
     def ask(self, method, target, body=None, headers=()):
@@ -232,16 +240,21 @@ class ServeCase(CliCase):
         self.addCleanup(server.kill)
         return server
 
-    def chain_server(self, *chain, options=(), probe=("a", "bcdefghi")):
+    def model(self, *chain, name="chain.gguf"):
+        """A CHAIN whose chats are what its completions are, unless it brings a template."""
+        if "--template" not in chain:
+            chain += ("--template", "{% for m in messages %}{{ m.content }}{% endfor %}")
+        return self.chain(name, *chain)
+
+    def chain_server(self, *chain, options=(), probe=("a", "bcdefghi"), headers=()):
         """The one that the tests of this class share for a CHAIN with these arguments and options. `probe` is a
-        prompt and the answer's beginning, by which check_alive() sees that all is well."""
+        prompt and the answer's beginning, by which check_alive() sees that all is well, with `headers`."""
         key = (chain, tuple(options))
         if key not in self.shared:
-            template = () if any(word.startswith("--template") for word in chain) else \
-                ("--template", "{% for m in messages %}{{ m.content }}{% endfor %}")
-            model = self.chain(f"chain{len(self.shared)}.gguf", *chain, *template)
+            model = self.model(*chain, name=f"chain{len(self.shared)}.gguf")
             self.shared[key] = Server("-m", model, "--served-model-name", "chain", *options)
-            self.shared[key].probe = probe
+            self.shared[key].model = model
+            self.shared[key].probe, self.shared[key].headers = probe, headers
         return self.shared[key]
 
     def cached_model(self, name):
@@ -253,8 +266,8 @@ class ServeCase(CliCase):
 
     def check_alive(self, server):
         self.assertEqual(server.ask("GET", "/health").status, 200)
-        prompt, text = getattr(server, "probe", ("a", "bcdefghi"))
-        said = self.answer(server, COMPLETIONS, prompt, max_tokens=8).text
+        prompt, text = server.probe
+        said = self.answer(server, COMPLETIONS, prompt, headers=server.headers).text
         self.assertEqual(said[:len(text)], text)
 
     def answer(self, server, api, prompt, *, stream=False, headers=(), **fields):

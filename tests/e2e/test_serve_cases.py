@@ -95,7 +95,7 @@ class Tokens(ServeCase):
         size = int(vocab.split("0 to ")[1].split()[0]) + 1
         texts = []
         neighbour = threading.Thread(target=lambda: texts.append(self.answer(
-            server, CHAT, "a", stream=True, max_tokens=520).text))
+            server, CHAT, "a", stream=True, max_tokens=3900).text))
         neighbour.start()
         for key, value, part in ((str(size), 1, str(size)), ("-1", 1, "-1"), (str(1 << 31), 1, str(1 << 31)),
                                  ("abc", 1, "abc"), ("5", 1e9, "5"), ("5", None, "5"), (str(1 << 70), 1, str(1 << 70))):
@@ -103,7 +103,7 @@ class Tokens(ServeCase):
         for ids, part in (([-1], "-1"), ([size], str(size)), ([1 << 40], str(1 << 40)), ([1 << 70], "")):
             self.refused_by_all(server, ids, part=part, apis=[COMPLETIONS])
         neighbour.join()
-        self.assertEqual(texts, ["bcdefghijklmnopqrstuvwxyza" * 20])
+        self.assertEqual(texts, ["bcdefghijklmnopqrstuvwxyza" * 150])
         ids = server.post("/tokenize", {"prompt": "a"}).json()["tokens"]
         self.assertEqual(self.answer(server, COMPLETIONS, ids).text, "bcdefghi")
 
@@ -257,7 +257,7 @@ class Templates(ServeCase):
         for template, text in (
                 ("{% for m in messages %}\n[{{ m.role }}]{% endfor %}\n", roles),
                 ("    {% for m in messages %}\n[{{ m.role }}]{% endfor %}", roles),
-                ("{% for m in messages %}\n    {% if m.role == 'user' %}\n[{{ m.role }}]\n    {% endif %}\n{% endfor %}\n",
+                ("{% for m in messages %}\n  {% if m.role == 'user' %}\n[{{ m.role }}]\n  {% endif %}\n{% endfor %}\n",
                  "[user]\n[user]\n"),
                 ("{% for m in messages %}\n  {% if true %}\n[{{ m.role }}]\n  {% endif %}\n{% endfor %}",
                  "[user]\n[assistant]\n[user]\n"),

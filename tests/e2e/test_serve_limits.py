@@ -7,7 +7,7 @@ import unittest
 
 import made_models
 from serve_apis import APIS, CHAT, CHATS, COMPLETIONS, MESSAGES
-from serve_case import ServeCase, wait_until
+from serve_case import SLOW, SLOW_OPTIONS, ServeCase, wait_until
 from test_files import hostile
 
 
@@ -43,7 +43,7 @@ class Limits(ServeCase):
                 self.refused("serve", "-m", path, "--port", "0", *how, part=os.path.basename(path))
 
     def slot_server(self):
-        return self.chain_server("--n-ctx", "65536", options=("-c", "65536", "--max-num-seqs", "1"))
+        return self.chain_server(*SLOW, options=(*SLOW_OPTIONS, "--max-num-seqs", "1"))
 
     def check_free_slot(self, server, begin):
         """Within 2 s of `begin` another request has a token, and then nothing is left of the cancelled one."""
@@ -77,7 +77,7 @@ class Limits(ServeCase):
                     time.sleep(0.3)
                     self.assertEqual(server.metric("vllm:generation_tokens_total"), made)
         # While a long prompt is being read.
-        self.go_away(server, COMPLETIONS, "a" * 60_000, False, 10, 0.01)
+        self.go_away(server, COMPLETIONS, "a" * 12_000, False, 10, 0.1)
         self.check_free_slot(server, time.monotonic())
         self.check_alive(server)
 
@@ -119,13 +119,12 @@ class Limits(ServeCase):
 
 class Ends(ServeCase):  # BC-20
     def start(self, *options):
-        model = self.chain("chain.gguf", "--n-ctx", "65536", "--template", "{{ messages[-1].content }}")
-        return self.serve("-m", model, "-c", "65536", *options)
+        return self.serve("-m", self.model(*SLOW), *SLOW_OPTIONS, *options)
 
     def test_an_idle_server_ends_at_once_and_frees_its_port(self):
-        port = 0
+        model, port = self.model(), 0
         for number in (signal.SIGTERM, signal.SIGINT):
-            server = self.start() if not port else self.serve("-m", self.path("chain.gguf"), listen=("--port", str(port)))
+            server = self.serve("-m", model, listen=("--port", str(port)))
             port = server.address[1]
             self.check_alive(server)
             idle = server.connect()  # an idle connection holds nobody up
@@ -140,13 +139,13 @@ class Ends(ServeCase):  # BC-20
             with self.subTest(signal=number, api=api.path):
                 server = self.start()
                 with server.connect() as connection:
-                    connection.ask("POST", api.path, api.body("a", stream=True, max_tokens=520, temperature=0))
+                    connection.ask("POST", api.path, api.body("a", stream=True, max_tokens=1300, temperature=0))
                     frames = connection.frames(connection.head())
                     begun = [next(frames)]
                     server.signal(number)
                     self.assertTrue(wait_until(lambda: self.refuses_connections(server)))
                     answer = api.streamed(iter([*begun, *frames]))
-                self.assertEqual(answer.text, "bcdefghijklmnopqrstuvwxyza" * 20)
+                self.assertEqual(answer.text, "bcdefghijklmnopqrstuvwxyza" * 50)
                 self.assertEqual(server.wait(), 0)
 
     def refuses_connections(self, server):
@@ -169,9 +168,10 @@ class Ends(ServeCase):  # BC-20
         return last, server.wait()
 
     def test_what_is_not_done_in_time_ends_with_an_error(self):
-        for api, prompt in ((MESSAGES, "a"), (COMPLETIONS, "a"), (CHAT, "a" * 60_000)):
+        # The last while its prompt is being read.
+        for api, prompt, seconds in ((MESSAGES, "a", "1"), (COMPLETIONS, "a", "1"), (CHAT, "a" * 12_000, "1")):
             with self.subTest(api=api.path):
-                server = self.start("--shutdown-timeout", "1")
+                server = self.start("--shutdown-timeout", seconds)
                 begin = time.monotonic()
                 last, status = self.ended(server, api, prompt, [signal.SIGTERM])
                 self.assertLess(time.monotonic() - begin, 8)
