@@ -142,6 +142,7 @@ Result<int> run_engine_worker(const EngineArguments& arguments) {
   // The terminal's signals go to the front as well, which ends this process when it is time.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
   CICADA_ASSIGN(platform::Fd socket, platform::adopt_local_socket(platform::kInheritedFd));
   auto setup = EngineSetup::create(arguments);
   if (!setup) return end_with_words(std::move(socket), setup.error());

@@ -110,7 +110,11 @@ Result<std::vector<server::ApiKey>> keys(const ServeArguments& arguments) {
   CICADA_ASSIGN(const std::string text, platform::read_file(arguments.api_key_file, kMostKeyBytes));
   auto more = server::parse_keys(text);
   if (!more) return fail(std::move(more).error().with_context(arguments.api_key_file));
-  for (server::ApiKey& key : *more) keys.push_back(std::move(key));
+  for (server::ApiKey& key : *more) {
+    // Names without a word of their own go on counting: two keys of one name would be one tenant.
+    if (key.is_unnamed) key.name = fmt::format("key {}", keys.size() + 1);
+    keys.push_back(std::move(key));
+  }
   return keys;
 }
 

@@ -57,10 +57,6 @@ struct Engine::Request {
   RequestId waits_for = 0;      // who computes a beginning of this prompt …
   std::size_t waits_until = 0;  // … up to so many tokens
   bool is_waited_for = false;
-  Clock::time_point submitted = Clock::now();
-  std::optional<Clock::time_point> started;
-  std::optional<Clock::time_point> first_token;
-  Clock::time_point last_token;
 };
 
 Result<std::unique_ptr<Engine>> Engine::create(const model::Model& model,
@@ -262,7 +258,6 @@ KvHolder::Admission Engine::admit(RequestId id, std::size_t spare_pages) {
   own.has_room = true;
   own.prefilled = cached;
   own.remembered = 0;
-  if (!own.started) own.started = Clock::now();
   stats_.prefix_queries_tokens += own.prompt_tokens;
   stats_.prefix_hits_tokens += cached;
   return {.room = Room::kYes, .cached_tokens = cached};
@@ -397,25 +392,14 @@ void Engine::take_token(const Slice& slice, std::size_t row, Events& events) {
   events.emplace_back(std::move(token));
   own.ids.push_back(*sampled);
   own.penalties.note(*sampled);
-  own.last_token = Clock::now();
-  if (!own.first_token) own.first_token = own.last_token;
   if (own.ids.size() == own.end) return finish(slice.id, Finish::kLength, events);
   scheduler_.add_token(slice.id);
 }
 
 void Engine::finish(RequestId id, Finish reason, Events& events) {
-  const Request& own = request(id);
-  const auto now = Clock::now();
-  messages::Finished finished{.id = id, .reason = reason};
-  finished.queue_ns = nanoseconds(own.started.value_or(now) - own.submitted);
-  if (own.started) {
-    const auto first = own.first_token.value_or(now);
-    finished.prefill_ns = nanoseconds(first - *own.started);
-    finished.decode_ns = own.first_token ? nanoseconds(own.last_token - first) : 0;
-  }
   scheduler_.remove(id);
   requests_.erase(id);
-  events.emplace_back(finished);
+  events.emplace_back(messages::Finished{.id = id, .reason = reason});
 }
 
 void Engine::fail_request(RequestId id, const Error& error, Events& events) {

@@ -97,7 +97,7 @@ TEST(Codec, BytesAreThoseOfTheDocument) {
   EXPECT_EQ(encoded(messages::ToEngine(messages::Pause{0x0102030405060708, true})),
             bytes_of({11, 0, 0, 0, 1, 3, 8, 7, 6, 5, 4, 3, 2, 1, 1}));
   EXPECT_EQ(encoded(messages::ToFront(messages::Failed{1, Code::kCorrupt, "no"})),
-            bytes_of({17, 0, 0, 0, 1, 70, 1, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0, 0, 'n', 'o'}));
+            bytes_of({17, 0, 0, 0, 1, 69, 1, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0, 0, 'n', 'o'}));
 }
 
 TEST(Codec, FramesAreAppended) {

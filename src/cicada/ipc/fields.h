@@ -70,8 +70,8 @@ void fields(Codec& codec, Maybe<messages::Token> auto& message) {
 
 template <typename Codec>
 void fields(Codec& codec, Maybe<messages::Finished> auto& message) {
-  auto& [id, reason, queue_ns, prefill_ns, decode_ns] = message;
-  codec(id, reason, queue_ns, prefill_ns, decode_ns);
+  auto& [id, reason] = message;
+  codec(id, reason);
 }
 
 template <typename Codec>

@@ -62,11 +62,7 @@ inline std::vector<messages::ToFront> to_front_examples() {
       .token = TokenId(42),
       .logprob = -infinite,
       .top = {{TokenId(42), -0.0F}, {TokenId(-1), std::numeric_limits<float>::min()}}};
-  const Finished finished{.id = 1,
-                          .reason = Finish::kCancelled,
-                          .queue_ns = 1,
-                          .prefill_ns = kMost<std::uint64_t>,
-                          .decode_ns = 3};
+  const Finished finished{.id = 1, .reason = Finish::kCancelled};
   const Stats stats{.running = 1,
                     .waiting = kMost<std::uint32_t>,
                     .waiting_tokens = 2,

@@ -114,10 +114,6 @@ enum class Finish : std::uint8_t { kStop, kLength, kCancelled };
 struct Finished {
   RequestId id = 0;
   Finish reason = Finish::kStop;
-  // Since it was submitted to this engine, in nanoseconds.
-  std::uint64_t queue_ns = 0;    // waiting
-  std::uint64_t prefill_ns = 0;  // from its start to its first token
-  std::uint64_t decode_ns = 0;   // from its first token to its last
   bool operator==(const Finished&) const = default;
 };
 

@@ -46,7 +46,9 @@ Result<std::vector<ApiKey>> parse_keys(std::string_view text) {
     const std::size_t colon = line.find(':');
     ApiKey key;
     if (colon == std::string_view::npos) {
-      key = {.name = fmt::format("key {}", keys.size() + 1), .secret = std::string(line)};
+      key = {.name = fmt::format("key {}", keys.size() + 1),
+             .secret = std::string(line),
+             .is_unnamed = true};
     } else {
       key = {.name = std::string(trim(line.substr(0, colon))),
              .secret = std::string(trim(line.substr(colon + 1)))};

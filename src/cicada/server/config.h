@@ -15,6 +15,7 @@ namespace cicada::server {
 struct ApiKey {
   std::string name;  // whose it is: fairness and prefixes are by this
   std::string secret;
+  bool is_unnamed = false;  // its name only counts
 };
 
 struct ServerConfig {

@@ -129,7 +129,11 @@ messages::Submit Generation::make_submit(std::size_t choice, const std::vector<T
   for (const auto& [id, bias] : request_.logit_bias) {
     submit.sampling.logit_bias.emplace_back(static_cast<std::int32_t>(id), bias);
   }
-  if (!request_.ignores_end) submit.end_tokens = app_.preparer.tokenizer->end_tokens();
+  submit.end_tokens = app_.preparer.tokenizer->end_tokens();
+  // Not chosen, rather than chosen and not heeded: the answer goes on in words.
+  for (const TokenId id : request_.ignores_end ? submit.end_tokens : std::vector<TokenId>()) {
+    submit.sampling.logit_bias.emplace_back(id, -100.0F);
+  }
   return submit;
 }
 
@@ -145,6 +149,7 @@ void Generation::submit() {
     if (goes_on || request_.continues_last) previous = prompt.back();
     choice.text.emplace(*app_.preparer.tokenizer, previous, request_.stop, prepared_.syntax);
     choice.id = app_.hub.next_id();
+    choice.submitted = std::chrono::steady_clock::now();
     const std::uint32_t limit = request_.max_tokens.value_or(app_.config.default_max_tokens);
     choice.is_capped = limit != 0 && prompt.size() + limit <= app_.hub.hello().context;
     app_.hub.submit(make_submit(i, prompt, seed), *this);
@@ -201,6 +206,7 @@ void Generation::on_started(const messages::Started& started) {
   // A replay finds other prefixes; the client was told of the first.
   if (std::exchange(choice.has_started, true)) return;
   choice.cached_tokens = started.cached_tokens;
+  choice.started = std::chrono::steady_clock::now();
   if (request_.is_stream) begin_reply();
 }
 
@@ -272,7 +278,6 @@ void Generation::on_finished(const messages::Finished& finished) {
   const std::size_t index = index_of(finished.id);
   Choice& choice = choices_[index];
   choice.id = 0;
-  choice.finished = finished;
   if (finished.reason == messages::Finish::kCancelled) {
     return end_with(api::make_api_error(500, "the engine cancelled the request"));
   }
@@ -322,6 +327,11 @@ void Generation::complete() {
 
 void Generation::on_failed(const messages::Failed& failed) {
   choices_[index_of(failed.id)].id = 0;
+  app_.telemetry.log().event(LogLevel::kError, "failed", [&](json::Writer& writer) {
+    writer.field("request_id", call_->request_id())
+        .field("code", code_name(failed.code))
+        .field("text", failed.message);
+  });
   end_with(api::to_api_error(Error(failed.code, failed.message)));
 }
 
@@ -412,7 +422,11 @@ void Generation::note_token(Choice& choice) {
                                     so_far.cache_read);
   }
   std::optional<std::chrono::steady_clock::duration> gap;
-  if (choice.tokens > 1) gap = now - choice.last_token;
+  if (choice.tokens > 1) {
+    gap = now - choice.last_token;
+  } else {
+    choice.first_token = now;
+  }
   choice.last_token = now;
   app_.telemetry.note_token(gap);
 }
@@ -429,12 +443,14 @@ metrics::FinishedRequest Generation::summary() const {
   bool is_complete = !choices_.empty();
   for (const Choice& choice : choices_) {
     is_complete = is_complete && choice.is_finished;
-    const auto keep_longest = [](double& longest, std::uint64_t ns) {
-      longest = std::max(longest, static_cast<double>(ns) * 1e-9);
+    if (!choice.has_started) continue;
+    const auto keep_longest = [](double& longest, std::chrono::steady_clock::duration time) {
+      longest = std::max(longest, std::chrono::duration<double>(time).count());
     };
-    keep_longest(summary.queue_seconds, choice.finished.queue_ns);
-    keep_longest(summary.prefill_seconds, choice.finished.prefill_ns);
-    keep_longest(summary.decode_seconds, choice.finished.decode_ns);
+    keep_longest(summary.queue_seconds, choice.started - choice.submitted);
+    if (choice.tokens == 0) continue;
+    keep_longest(summary.prefill_seconds, choice.first_token - choice.started);
+    keep_longest(summary.decode_seconds, choice.last_token - choice.first_token);
   }
   if (has_failed_) {
     summary.ended = metrics::Ended::kError;

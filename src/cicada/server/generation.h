@@ -45,8 +45,9 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
     std::uint32_t calls = 0;
     std::uint64_t cached_tokens = 0;
     bool has_started = false;
-    std::chrono::steady_clock::time_point last_token;
-    messages::Finished finished;  // what the engine measured
+    // As seen here, so that an answer that goes on in another engine is one, and one that a stop
+    // string ended has its times too.
+    std::chrono::steady_clock::time_point submitted, started, first_token, last_token;
   };
 
   void on_started(const messages::Started& started) override;

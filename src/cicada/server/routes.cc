@@ -99,7 +99,7 @@ void route(App& app, std::shared_ptr<http::Exchange> exchange) {
   found->endpoint(call);
 }
 
-http::Response refuse(const App& app, int status, std::string_view sentence,
+http::Response refuse(App& app, int status, std::string_view sentence,
                       const http::Request& request) {
   const std::string request_id = random_id("req_");
   http::Response response{
@@ -107,6 +107,7 @@ http::Response refuse(const App& app, int status, std::string_view sentence,
       .headers = common_headers(app, request, request_id),
       .body = api::error_body(api::make_api_error(status, std::string(sentence)), request_id)};
   response.headers.push_back({"content-type", "application/json"});
+  app.telemetry.note_end({.request_id = request_id, .method = request.method, .status = status});
   return response;
 }
 

@@ -19,7 +19,7 @@ void route(App& app, std::shared_ptr<http::Exchange> exchange);
 std::vector<std::string> route_names();
 
 // What the HTTP server refuses by itself, in the same shape.
-http::Response refuse(const App& app, int status, std::string_view sentence,
+http::Response refuse(App& app, int status, std::string_view sentence,
                       const http::Request& request);
 
 }  // namespace cicada::server
