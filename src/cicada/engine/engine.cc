@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cicada/engine/generator.h"
-#include "cicada/platform/resources.h"
-
 namespace cicada::engine {
 namespace {
 
@@ -13,11 +10,6 @@ using messages::Finish;
 
 // Enough for what a burst of prompts takes before the warmer gets its turn.
 constexpr std::size_t kWarmPages = 128;
-
-std::size_t pages_of(const kv::PagePool& pool, std::size_t tokens) {
-  const std::size_t size = pool.layout().page_tokens();
-  return (tokens + size - 1) / size;
-}
 
 std::uint64_t nanoseconds(std::chrono::steady_clock::duration time) {
   const auto count = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
@@ -62,43 +54,30 @@ struct Engine::Request {
 Result<std::unique_ptr<Engine>> Engine::create(const model::Model& model,
                                                platform::ThreadPool& pool,
                                                const EngineOptions& options) {
-  CICADA_TRY(kv::check_page_tokens(options.page_tokens));
-  const kv::KvLayout layout = model.kv_layout(options.page_tokens);
-  const std::uint64_t available = platform::available_memory_bytes();
-  CICADA_TRY(check_cache_fits(layout, options.context, available));
-  std::optional<kv::PrefixStore> store;
-  if (options.prefix_store) {
-    kv::PrefixStoreOptions store_options = *options.prefix_store;
-    store_options.numerics_id = model.numerics_id();
-    auto opened = kv::PrefixStore::open(layout, std::move(store_options));
-    if (!opened) return fail(std::move(opened).error().with_context("prefix cache"));
-    store = std::move(*opened);
-  }
+  CICADA_ASSIGN(CacheMemory cache,
+                CacheMemory::create(model, {.context = options.context,
+                                            .page_tokens = options.page_tokens,
+                                            .pool_pages = options.pool_pages,
+                                            .prefix_store = options.prefix_store}));
   const std::size_t max_rows = std::max(options.budget.max_rows, options.max_running);
   CICADA_ASSIGN(auto executor, model::Executor::create(model, pool,
                                                        {.max_rows = max_rows,
                                                         .max_sequences = options.max_running,
                                                         .max_context = options.context}));
-  const std::size_t pages = options.pool_pages != 0
-                                ? options.pool_pages
-                                : default_pool_pages(layout, options.context, available);
-  CICADA_ASSIGN(kv::PagePool page_pool, kv::PagePool::create(layout, pages));
   const std::size_t logits = options.max_running * model.config().vocab;
   CICADA_ASSIGN(tensor::Buffer buffer, tensor::Buffer::create(logits * sizeof(float)));
-  return std::unique_ptr<Engine>(new Engine(model, options, std::move(executor),
-                                            std::make_unique<kv::PagePool>(std::move(page_pool)),
-                                            std::move(store), std::move(buffer)));
+  return std::unique_ptr<Engine>(
+      new Engine(model, options, std::move(executor), std::move(cache), std::move(buffer)));
 }
 
 Engine::Engine(const model::Model& model, const EngineOptions& options,
-               std::unique_ptr<model::Executor> executor, std::unique_ptr<kv::PagePool> pool,
-               std::optional<kv::PrefixStore> store, tensor::Buffer logits)
+               std::unique_ptr<model::Executor> executor, CacheMemory cache, tensor::Buffer logits)
     : model_(&model),
       options_(options),
       executor_(std::move(executor)),
-      pool_(std::move(pool)),
+      pool_(std::move(cache.pool)),
       warmer_(*pool_, kWarmPages),
-      prefixes_(*pool_, std::move(store)),
+      prefixes_(*pool_, std::move(cache.store)),
       scheduler_({.max_running = options.max_running, .max_rows = executor_->limits().max_rows},
                  *this),
       budget_(options.budget),
@@ -245,7 +224,7 @@ KvHolder::Admission Engine::admit(RequestId id, std::size_t spare_pages) {
   };
   if (waits_for_another(own, cached)) return refuse(Room::kLater);
   const std::size_t has = own.sequence.pages().size();
-  const std::size_t needed = pages_of(*pool_, own.ids.size() + 1) - has + 1;
+  const std::size_t needed = pool_->layout().pages_of(own.ids.size() + 1) - has + 1;
   if (needed + spare_pages > pool_->num_available()) {
     // Alone, the copy of a shared page may take the page of the one that is copied.
     if (spare_pages > 0 || needed > pool_->num_available() + 1) return refuse(Room::kNo);

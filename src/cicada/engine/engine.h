@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cicada/base/result.h"
+#include "cicada/engine/cache_memory.h"
 #include "cicada/engine/logprobs.h"
 #include "cicada/engine/penalties.h"
 #include "cicada/engine/sampler.h"
@@ -72,8 +73,7 @@ class Engine : private KvHolder {
   using Requests = std::unordered_map<RequestId, std::unique_ptr<Request>>;
 
   Engine(const model::Model& model, const EngineOptions& options,
-         std::unique_ptr<model::Executor> executor, std::unique_ptr<kv::PagePool> pool,
-         std::optional<kv::PrefixStore> store, tensor::Buffer logits);
+         std::unique_ptr<model::Executor> executor, CacheMemory cache, tensor::Buffer logits);
 
   Admission admit(RequestId id, std::size_t spare_pages) override;
   bool grow(RequestId id, std::size_t tokens) override;

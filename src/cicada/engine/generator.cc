@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "cicada/platform/resources.h"
-
 namespace cicada::engine {
 namespace {
 
@@ -15,10 +13,6 @@ double rate(std::size_t tokens, std::chrono::nanoseconds time) {
 }
 
 constexpr TokenId kNoToken{-1};
-
-std::size_t pages_of(const kv::KvLayout& layout, std::size_t tokens) {
-  return (tokens + layout.page_tokens() - 1) / layout.page_tokens();
-}
 
 }  // namespace
 
@@ -45,71 +39,29 @@ double Generation::decode_rate() const {
   return tokens.size() > 1 ? rate(tokens.size() - 1, decode_time) : 0.0;
 }
 
-Result<void> check_cache_fits(const kv::KvLayout& layout, std::size_t context,
-                              std::uint64_t available_bytes) {
-  const std::size_t per_token = layout.bytes_per_token();
-  if (context <= available_bytes / std::max<std::size_t>(1, per_token)) return {};
-  const std::uint64_t fitting =
-      available_bytes / per_token / layout.page_tokens() * layout.page_tokens();
-  return fail(
-      Code::kOutOfMemory,
-      "a context of {} tokens needs {:.0f} bytes for keys and values ({} a token), {} bytes are "
-      "free: {} tokens fit",
-      context, static_cast<double>(context) * static_cast<double>(per_token), per_token,
-      available_bytes, fitting);
-}
-
-std::size_t default_pool_pages(const kv::KvLayout& layout, std::size_t context,
-                               std::uint64_t available_bytes) {
-  constexpr std::size_t kMostCachedTokens = std::size_t{1} << 20;
-  constexpr std::uint64_t kShare = 4;  // one part in four
-  // One more than the context fills: a shared page and its copy are there at once.
-  const std::uint64_t needed = pages_of(layout, context) + 1;
-  const std::uint64_t page_bytes = std::max<std::size_t>(1, layout.page_bytes());
-  const std::uint64_t fitting = available_bytes / page_bytes;
-  const std::uint64_t spare = fitting > needed ? (fitting - needed) / kShare : 0;
-  return needed + std::min<std::uint64_t>(spare, kMostCachedTokens / layout.page_tokens());
-}
-
 Result<std::unique_ptr<Generator>> Generator::create(const model::Model& model,
                                                      platform::ThreadPool& pool,
                                                      const GeneratorOptions& options) {
-  CICADA_TRY(kv::check_page_tokens(options.page_tokens));
-  const kv::KvLayout layout = model.kv_layout(options.page_tokens);
-  const std::uint64_t available = platform::available_memory_bytes();
-  CICADA_TRY(check_cache_fits(layout, options.context, available));
-  std::optional<kv::PrefixStore> store;
-  if (options.prefix_store) {
-    kv::PrefixStoreOptions store_options = *options.prefix_store;
-    store_options.numerics_id = model.numerics_id();
-    auto opened = kv::PrefixStore::open(layout, std::move(store_options));
-    if (!opened) return fail(std::move(opened).error().with_context("prefix cache"));
-    store = std::move(*opened);
-  }
+  CICADA_ASSIGN(CacheMemory cache,
+                CacheMemory::create(model, {.context = options.context,
+                                            .page_tokens = options.page_tokens,
+                                            .pool_pages = options.pool_pages,
+                                            .prefix_store = options.prefix_store}));
   const std::size_t max_rows = std::max<std::size_t>(1, std::min(options.chunk, options.context));
   CICADA_ASSIGN(
       auto executor,
       model::Executor::create(model, pool, {.max_rows = max_rows, .max_context = options.context}));
-  const std::size_t pages = options.pool_pages != 0
-                                ? options.pool_pages
-                                : default_pool_pages(layout, options.context, available);
-  auto page_pool = kv::PagePool::create(layout, pages);
-  // Address space may be scarcer than memory: then nothing but the context is cached.
-  if (!page_pool) page_pool = kv::PagePool::create(layout, pages_of(layout, options.context) + 1);
-  if (!page_pool) return fail(std::move(page_pool).error());
   const std::size_t logits = (1 + DraftLength::kMost) * model.config().vocab;
   CICADA_ASSIGN(tensor::Buffer buffer, tensor::Buffer::create(logits * sizeof(float)));
-  return std::unique_ptr<Generator>(new Generator(
-      model, std::move(executor), std::make_unique<kv::PagePool>(std::move(*page_pool)),
-      std::move(store), std::move(buffer), options.context));
+  return std::unique_ptr<Generator>(new Generator(model, std::move(executor), std::move(cache),
+                                                  std::move(buffer), options.context));
 }
 
 Generator::Generator(const model::Model& model, std::unique_ptr<model::Executor> executor,
-                     std::unique_ptr<kv::PagePool> pool, std::optional<kv::PrefixStore> store,
-                     tensor::Buffer logits, std::size_t context)
+                     CacheMemory cache, tensor::Buffer logits, std::size_t context)
     : executor_(std::move(executor)),
-      pool_(std::move(pool)),
-      prefixes_(*pool_, std::move(store)),
+      pool_(std::move(cache.pool)),
+      prefixes_(*pool_, std::move(cache.store)),
       sequence_(*pool_),
       context_(context),
       logits_(std::move(logits)),

@@ -18,6 +18,7 @@
 
 #include "cicada/base/ids.h"
 #include "cicada/base/result.h"
+#include "cicada/engine/cache_memory.h"
 #include "cicada/engine/drafter.h"
 #include "cicada/engine/sampler.h"
 #include "cicada/kv/prefix_cache.h"
@@ -55,17 +56,6 @@ struct Generation {
   double prefill_rate() const;
   double decode_rate() const;
 };
-
-// Whether keys and values of `context` tokens can be held. Errors: kOutOfMemory with the bytes
-// needed and free, and the tokens that fit.
-Result<void> check_cache_fits(const kv::KvLayout& layout, std::size_t context,
-                              std::uint64_t available_bytes);
-
-// Pages for a context and, beyond it, for prefixes of earlier prompts: a quarter of the memory that
-// is then still free, and at most a million tokens. Memory is taken as pages are used, so what is
-// not cached costs nothing; a quarter leaves room for another three that think the same.
-std::size_t default_pool_pages(const kv::KvLayout& layout, std::size_t context,
-                               std::uint64_t available_bytes);
 
 struct GeneratorOptions {
   std::size_t context = 0;  // tokens of a prompt and its answer
@@ -110,8 +100,7 @@ class Generator {
   void check_pages() const { pool_->check_conservation(); }
 
  private:
-  Generator(const model::Model& model, std::unique_ptr<model::Executor> executor,
-            std::unique_ptr<kv::PagePool> pool, std::optional<kv::PrefixStore> store,
+  Generator(const model::Model& model, std::unique_ptr<model::Executor> executor, CacheMemory cache,
             tensor::Buffer logits, std::size_t context);
 
   Result<void> answer(std::span<const TokenId> prompt, const GenerateOptions& options,

@@ -42,7 +42,7 @@ Penalties::Penalties(const messages::Sampling& sampling, std::span<const TokenId
 bool Penalties::is_active() const { return counts_ || !sampling_->logit_bias.empty(); }
 
 void Penalties::note(TokenId id) {
-  if (counts_) ++seen_[id].in_answer;
+  if (counts_) ++seen_[id];
 }
 
 model::Peak Penalties::apply(std::span<const float> logits, std::span<float> out) const {
@@ -51,13 +51,13 @@ model::Peak Penalties::apply(std::span<const float> logits, std::span<float> out
     out[static_cast<std::size_t>(id.value)] += bias;
   }
   // Each id once, so the order in which the table gives them does not matter.
-  for (const auto& [id, seen] : seen_) {
+  for (const auto& [id, in_answer] : seen_) {
     float& logit = out[static_cast<std::size_t>(id.value)];
     logit = logit > 0.0F ? logit / sampling_->repetition_penalty
                          : logit * sampling_->repetition_penalty;
-    if (seen.in_answer == 0) continue;
+    if (in_answer == 0) continue;
     logit -= sampling_->presence_penalty;
-    logit -= sampling_->frequency_penalty * static_cast<float>(seen.in_answer);
+    logit -= sampling_->frequency_penalty * static_cast<float>(in_answer);
   }
   model::Peak peak;
   for (std::size_t i = 0; i < out.size(); ++i) {

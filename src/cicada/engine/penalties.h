@@ -31,13 +31,10 @@ class Penalties {
   model::Peak apply(std::span<const float> logits, std::span<float> out) const;
 
  private:
-  struct Seen {
-    std::uint32_t in_answer = 0;
-  };
-
   const messages::Sampling* sampling_;
-  bool counts_ = false;                     // any penalty is on
-  std::unordered_map<TokenId, Seen> seen_;  // of prompt and answer
+  bool counts_ = false;  // any penalty is on
+  // Ids of prompt and answer, and how often the answer has each.
+  std::unordered_map<TokenId, std::uint32_t> seen_;
 };
 
 }  // namespace cicada::engine

@@ -285,6 +285,19 @@ TEST_F(SchedulerTest, ARandomLifeLosesNothing) {
   CountedPages pages(40, 16);
   Scheduler scheduler({.max_running = 6, .max_rows = 32}, pages);
   std::map<RequestId, int> tokens_left;
+  const auto take = [&](const PlannedStep& plan) {
+    for (const RequestId id : plan.failed) tokens_left.erase(id);
+    scheduler.complete();
+    for (const Slice& slice : plan.slices) {
+      if (!slice.wants_token) continue;
+      if (tokens_left[slice.id]-- > 0) {
+        scheduler.add_token(slice.id);
+      } else {
+        scheduler.remove(slice.id);
+        tokens_left.erase(slice.id);
+      }
+    }
+  };
   RequestId next = 1;
   for (int i = 0; i < 3000; ++i) {
     if (random() % 4 == 0) {
@@ -315,34 +328,14 @@ TEST_F(SchedulerTest, ARandomLifeLosesNothing) {
       EXPECT_TRUE(pages.holds(slice.id));
       EXPECT_GT(slice.count, 0U);
     }
-    for (const RequestId id : plan.failed) tokens_left.erase(id);
-    scheduler.complete();
-    for (const Slice& slice : plan.slices) {
-      if (!slice.wants_token) continue;
-      if (tokens_left[slice.id]-- > 0) {
-        scheduler.add_token(slice.id);
-      } else {
-        scheduler.remove(slice.id);
-        tokens_left.erase(slice.id);
-      }
-    }
+    take(plan);
     EXPECT_EQ(scheduler.num_running() + scheduler.num_waiting(), tokens_left.size());
   }
   for (int i = 0; !tokens_left.empty(); ++i) {
     ASSERT_LT(i, 100000) << "everything ends";
     const PlannedStep plan = scheduler.plan(16);
     ASSERT_FALSE(plan.slices.empty() && plan.failed.empty()) << "something can always be done";
-    for (const RequestId id : plan.failed) tokens_left.erase(id);
-    scheduler.complete();
-    for (const Slice& slice : plan.slices) {
-      if (!slice.wants_token) continue;
-      if (tokens_left[slice.id]-- > 0) {
-        scheduler.add_token(slice.id);
-      } else {
-        scheduler.remove(slice.id);
-        tokens_left.erase(slice.id);
-      }
-    }
+    take(plan);
   }
   EXPECT_EQ(pages.num_free(), 40U);
 }

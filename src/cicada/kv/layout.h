@@ -39,6 +39,10 @@ class KvLayout {
   const KvShape& shape() const { return shape_; }
   std::size_t page_tokens() const { return page_tokens_; }
   std::size_t page_bytes() const { return page_bytes_; }
+  // That hold so many tokens.
+  std::size_t pages_of(std::size_t tokens) const {
+    return (tokens + page_tokens_ - 1) / page_tokens_;
+  }
   std::size_t bytes_per_token() const { return page_bytes_ / page_tokens_; }
 
   // One head of one layer; `pages` is set by who has a sequence.

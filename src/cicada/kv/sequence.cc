@@ -12,7 +12,7 @@ Sequence::Sequence(Sequence&& other) noexcept
       memory_(std::exchange(other.memory_, {})) {}
 
 void Sequence::expect(std::size_t num_tokens) {
-  const std::size_t pages = (num_tokens + layout().page_tokens() - 1) / layout().page_tokens();
+  const std::size_t pages = layout().pages_of(num_tokens);
   pages_.reserve(pages);
   memory_.reserve(pages);
 }
@@ -31,7 +31,7 @@ Result<void> Sequence::reserve(std::size_t num_tokens) {
 }
 
 void Sequence::truncate(std::size_t num_tokens) {
-  const std::size_t keep = (num_tokens + layout().page_tokens() - 1) / layout().page_tokens();
+  const std::size_t keep = layout().pages_of(num_tokens);
   while (pages_.size() > keep) {
     pool_->release(pages_.back());
     pages_.pop_back();
@@ -54,7 +54,7 @@ Sequence Sequence::fork() const {
 
 Result<void> Sequence::make_writable(std::size_t begin, std::size_t end) {
   const std::size_t page_tokens = layout().page_tokens();
-  const std::size_t last = std::min((end + page_tokens - 1) / page_tokens, pages_.size());
+  const std::size_t last = std::min(layout().pages_of(end), pages_.size());
   for (std::size_t page = begin / page_tokens; page < last; ++page) {
     const PageId old = pages_[page];
     if (pool_->num_holders(old) == 1) continue;
