@@ -2,13 +2,15 @@
 #include <string>
 
 #include "cicada/api/frames.h"
+#include "cicada/api/openai_chunks.h"
 #include "cicada/api/openai_words.h"
 #include "cicada/api/reply_writers.h"
-#include "cicada/api/usage_json.h"
 #include "cicada/json/writer.h"
 
 namespace cicada::api {
 namespace {
+
+constexpr std::string_view kObject = "chat.completion.chunk";
 
 class OpenAiChatStream final : public ReplyWriter {
  public:
@@ -48,7 +50,7 @@ class OpenAiChatStream final : public ReplyWriter {
 json::Writer OpenAiChatStream::begin_delta(std::uint32_t choice) const {
   json::Writer writer;
   writer.begin_object();
-  write_head(writer, head_, "chat.completion.chunk");
+  write_head(writer, head_, kObject);
   writer.key("choices").begin_array().begin_object().field("index", choice);
   writer.key("delta").begin_object();
   return writer;
@@ -59,16 +61,7 @@ std::string OpenAiChatStream::end_delta(json::Writer& writer,
                                         std::string_view finish_reason) const {
   writer.end_object();
   write_chat_logprobs(writer, logprobs);
-  writer.key("finish_reason");
-  if (finish_reason.empty()) {
-    writer.null();
-  } else {
-    writer.string(finish_reason);
-  }
-  writer.end_object().end_array();
-  if (include_usage_) writer.key("usage").null();
-  writer.end_object();
-  return data_frame(writer.take());
+  return end_chunk(writer, finish_reason, include_usage_);
 }
 
 // Every choice begins here, in order: clients append a choice when they first see it.
@@ -126,17 +119,7 @@ std::string OpenAiChatStream::finish(std::uint32_t choice, StopReason reason,
 }
 
 std::string OpenAiChatStream::end(const Usage& usage) {
-  std::string frames;
-  if (include_usage_) {
-    json::Writer writer;
-    writer.begin_object();
-    write_head(writer, head_, "chat.completion.chunk");
-    writer.key("choices").begin_array().end_array();
-    write_openai_usage(writer, usage);
-    writer.end_object();
-    frames = data_frame(writer.take());
-  }
-  return frames += data_frame("[DONE]");
+  return include_usage_ ? usage_frame(head_, kObject, usage) + done_frame() : done_frame();
 }
 
 }  // namespace

@@ -3,13 +3,15 @@
 #include <vector>
 
 #include "cicada/api/frames.h"
+#include "cicada/api/openai_chunks.h"
 #include "cicada/api/openai_words.h"
 #include "cicada/api/reply_writers.h"
-#include "cicada/api/usage_json.h"
 #include "cicada/json/writer.h"
 
 namespace cicada::api {
 namespace {
+
+constexpr std::string_view kObject = "text_completion";
 
 class OpenAiCompletionStream final : public ReplyWriter {
  public:
@@ -55,20 +57,11 @@ std::string OpenAiCompletionStream::chunk(std::uint32_t choice, std::string_view
                                           std::string_view finish_reason) {
   json::Writer writer;
   writer.begin_object();
-  write_head(writer, head_, "text_completion");
+  write_head(writer, head_, kObject);
   writer.key("choices").begin_array().begin_object();
   writer.field("index", choice).field("text", text);
   logprobs_.at(choice).write(writer, logprobs);
-  writer.key("finish_reason");
-  if (finish_reason.empty()) {
-    writer.null();
-  } else {
-    writer.string(finish_reason);
-  }
-  writer.end_object().end_array();
-  if (include_usage_) writer.key("usage").null();
-  writer.end_object();
-  return data_frame(writer.take());
+  return end_chunk(writer, finish_reason, include_usage_);
 }
 
 std::string OpenAiCompletionStream::text(std::uint32_t choice, std::string_view text,
@@ -84,17 +77,7 @@ std::string OpenAiCompletionStream::finish(std::uint32_t choice, StopReason reas
 }
 
 std::string OpenAiCompletionStream::end(const Usage& usage) {
-  std::string frames;
-  if (include_usage_) {
-    json::Writer writer;
-    writer.begin_object();
-    write_head(writer, head_, "text_completion");
-    writer.key("choices").begin_array().end_array();
-    write_openai_usage(writer, usage);
-    writer.end_object();
-    frames = data_frame(writer.take());
-  }
-  return frames += data_frame("[DONE]");
+  return include_usage_ ? usage_frame(head_, kObject, usage) + done_frame() : done_frame();
 }
 
 }  // namespace
