@@ -64,8 +64,7 @@ Result<Answerer> Answerer::create(const AnswerArguments& arguments) {
   CICADA_ASSIGN(answerer.loaded, load_model(arguments.model));
   CICADA_TRY(use_kv(answerer.loaded, arguments.kv));
   CICADA_ASSIGN(answerer.tokenizer, tokenizer::Tokenizer::create(*answerer.loaded.file));
-  CICADA_ASSIGN(answerer.kv_loss,
-                check_kv_loss(answerer.loaded, *answerer.tokenizer, arguments.kv));
+  CICADA_ASSIGN(answerer.kv_loss, check_kv_loss(answerer.loaded, arguments.kv));
   const std::size_t context =
       context_tokens(arguments.context, kDefaultContext, answerer.loaded.model->config());
   CICADA_ASSIGN(const engine::GeneratorOptions options,

@@ -7,7 +7,6 @@
 #include "cicada/cli/kv_loss.h"
 #include "cicada/platform/file_time.h"
 #include "cicada/platform/terminal.h"
-#include "cicada/tokenizer/tokenizer.h"
 
 namespace cicada::cli {
 namespace {
@@ -45,8 +44,7 @@ Result<EngineSetup> EngineSetup::create(const EngineArguments& arguments) {
   EngineSetup setup;
   CICADA_ASSIGN(setup.loaded, load_model(arguments.model));
   CICADA_TRY(use_kv(setup.loaded, arguments.kv));
-  CICADA_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::create(*setup.loaded.file));
-  CICADA_TRY(check_kv_loss(setup.loaded, *tokenizer, arguments.kv));
+  CICADA_TRY(check_kv_loss(setup.loaded, arguments.kv));
   const std::size_t context =
       context_tokens(arguments.context, kDefaultContext, setup.loaded.model->config());
   CICADA_ASSIGN(const engine::GeneratorOptions pages,

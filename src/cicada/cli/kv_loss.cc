@@ -16,6 +16,7 @@
 #include "cicada/platform/interrupt.h"
 #include "cicada/platform/sha256.h"
 #include "cicada/platform/terminal.h"
+#include "cicada/tokenizer/tokenizer.h"
 
 namespace cicada::cli {
 namespace {
@@ -56,17 +57,16 @@ void remember(const std::string& path, double loss) {
   if (writer && writer->write(fmt::format("{:.9g}", loss))) (void)writer->finish();
 }
 
-Result<double> measured_or_remembered(const LoadedModel& loaded,
-                                      const tokenizer::Tokenizer& tokenizer,
-                                      const KvArguments& arguments) {
+Result<double> measured_or_remembered(const LoadedModel& loaded, const KvArguments& arguments) {
   const auto path = record_path(loaded);
   if (path) {
     if (const auto loss = remembered(*path)) return *loss;
   }
+  CICADA_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::create(*loaded.file));
   platform::Progress progress(STDERR_FILENO);
   progress.update(fmt::format("measuring what --kv {} costs this model", arguments.type));
   const model::KvFormat format = loaded.model->kv_format();
-  const auto loss = engine::measure_kv_loss(*loaded.model, *loaded.pool, tokenizer, format,
+  const auto loss = engine::measure_kv_loss(*loaded.model, *loaded.pool, *tokenizer, format,
                                             platform::interrupted);
   progress.clear();
   if (!loss && loss.error().code() == Code::kCancelled) {
@@ -77,12 +77,11 @@ Result<double> measured_or_remembered(const LoadedModel& loaded,
   return loss->divergence;
 }
 
-Result<double> loss_of(const LoadedModel& loaded, const tokenizer::Tokenizer& tokenizer,
-                       const KvArguments& arguments) {
+Result<double> loss_of(const LoadedModel& loaded, const KvArguments& arguments) {
   // The loss is that of the type alone, with every key read.
   const model::KvPolicy policy = loaded.model->kv_policy();
   loaded.model->use_policy({});
-  auto loss = measured_or_remembered(loaded, tokenizer, arguments);
+  auto loss = measured_or_remembered(loaded, arguments);
   loaded.model->use_policy(policy);
   return loss;
 }
@@ -90,14 +89,13 @@ Result<double> loss_of(const LoadedModel& loaded, const tokenizer::Tokenizer& to
 }  // namespace
 
 Result<std::optional<double>> check_kv_loss(const LoadedModel& loaded,
-                                            const tokenizer::Tokenizer& tokenizer,
                                             const KvArguments& arguments) {
   const auto& layers = loaded.model->kv_format().layers;
   const bool is_f16 = std::all_of(layers.begin(), layers.end(), [](const kv::LayerFormat& layer) {
     return layer == kv::LayerFormat();
   });
   if (is_f16) return std::optional<double>();
-  CICADA_ASSIGN(const double loss, loss_of(loaded, tokenizer, arguments));
+  CICADA_ASSIGN(const double loss, loss_of(loaded, arguments));
   if (loss <= engine::kMostKvLoss) return std::optional(loss);
   const std::string figure =
       fmt::format("--kv {} moves this model by {:.4f} nats a token, more than the {} allowed",

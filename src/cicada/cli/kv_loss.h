@@ -7,7 +7,6 @@
 #include "cicada/base/result.h"
 #include "cicada/cli/common.h"
 #include "cicada/cli/kv_option.h"
-#include "cicada/tokenizer/tokenizer.h"
 
 namespace cicada::cli {
 
@@ -15,7 +14,6 @@ namespace cicada::cli {
 // Errors: kInvalidArgument with the figure when it is more than engine::kMostKvLoss and was not
 // forced; kCancelled; those of the measurement.
 Result<std::optional<double>> check_kv_loss(const LoadedModel& loaded,
-                                            const tokenizer::Tokenizer& tokenizer,
                                             const KvArguments& arguments);
 
 }  // namespace cicada::cli
