@@ -32,11 +32,7 @@ class ProcessPort : public server::EnginePort {
     CICADA_ASSIGN(port->child_, platform::ChildProcess::start(
                                     {.argv = argv, .inherited_fd = sockets.second.get()}));
     ipc::FrontSide::Callbacks callbacks;
-    callbacks.on_message = [on_messages = std::move(events.on_messages)](messages::ToFront m) {
-      std::vector<messages::ToFront> list;
-      list.push_back(std::move(m));
-      on_messages(std::move(list));
-    };
+    callbacks.on_messages = std::move(events.on_messages);
     callbacks.on_closed = [on_closed = std::move(events.on_closed),
                            child = port->child_.get()](const Error& error) {
       // Why it ended says more than that the connection did.
@@ -52,8 +48,6 @@ class ProcessPort : public server::EnginePort {
     // A broken channel says so by itself.
     (void)channel_->send(messages);
   }
-
-  std::string name() const override { return fmt::format("process {}", child_->pid()); }
 
  private:
   static std::string describe(int status) {
@@ -83,8 +77,6 @@ class ThreadPort : public server::EnginePort {
     const std::lock_guard lock(mutex_);
     if (loop_) loop_->post(std::move(messages));
   }
-
-  std::string name() const override { return "a thread"; }
 
  private:
   void run(const EngineArguments& arguments) noexcept {
@@ -129,7 +121,7 @@ namespace {
 
 Result<int> end_with_words(platform::Fd socket, const Error& error) {
   CICADA_ASSIGN(const auto channel,
-                ipc::EngineSide::open(std::move(socket), {.on_message = [](messages::ToEngine) {},
+                ipc::EngineSide::open(std::move(socket), {.on_messages = [](const auto&) {},
                                                           .on_closed = [](const Error&) {}}));
   // So few bytes leave before this returns.
   CICADA_TRY(channel->send(last_words(error)));
@@ -151,10 +143,8 @@ Result<int> run_engine_worker(const EngineArguments& arguments) {
     (void)channel->send(events);
   });
   ipc::EngineSide::Callbacks callbacks;
-  callbacks.on_message = [&loop](messages::ToEngine message) {
-    std::vector<messages::ToEngine> list;
-    list.push_back(std::move(message));
-    loop.post(std::move(list));
+  callbacks.on_messages = [&loop](std::vector<messages::ToEngine> messages) {
+    loop.post(std::move(messages));
   };
   callbacks.on_closed = [&loop](const Error&) { loop.stop(); };
   CICADA_ASSIGN(channel, ipc::EngineSide::open(std::move(socket), std::move(callbacks)));

@@ -114,9 +114,7 @@ messages::Stats Engine::take_stats() {
   stats_.step_tokens.clear();
   stats.running = static_cast<std::uint32_t>(scheduler_.num_running());
   stats.waiting = static_cast<std::uint32_t>(scheduler_.num_waiting());
-  stats.waiting_tokens = scheduler_.waiting_tokens();
   stats.kv_pages_held = pool_->num_pages() - pool_->num_available();
-  stats.kv_pages_cached = prefixes_.counters().cached_pages;
   stats.preemptions = scheduler_.num_preemptions();
   return stats;
 }

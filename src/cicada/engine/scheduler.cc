@@ -67,12 +67,6 @@ void Scheduler::pause(RequestId id, bool is_paused) {
   }
 }
 
-std::uint64_t Scheduler::waiting_tokens() const {
-  std::uint64_t tokens = 0;
-  for (const Entry& entry : waiting_) tokens += entry.prompt_tokens;
-  return tokens;
-}
-
 std::size_t Scheduler::num_answers() const {
   return static_cast<std::size_t>(
       std::count_if(running_.begin(), running_.end(),

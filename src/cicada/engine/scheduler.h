@@ -100,7 +100,6 @@ class Scheduler {
 
   std::size_t num_running() const { return running_.size(); }
   std::size_t num_waiting() const { return waiting_.size(); }
-  std::uint64_t waiting_tokens() const;
   std::uint64_t num_preemptions() const { return preemptions_; }
   // Of running requests that go on by one token each step.
   std::size_t num_answers() const;

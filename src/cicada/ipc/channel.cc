@@ -71,13 +71,21 @@ class SocketChannel final : public Channel<Incoming, Outgoing> {
     }
   }
 
+  // Hands over what is whole; also what came before something that is corrupt.
   Result<void> deliver_whole(FrameBuffer& frames) {
+    std::vector<Incoming> messages;
+    const Result<void> decoded = decode_whole(frames, messages);
+    if (is_destroyed()) return fail(Code::kCancelled, "the channel was closed");
+    if (!messages.empty()) callbacks_.on_messages(std::move(messages));
+    return decoded;
+  }
+
+  static Result<void> decode_whole(FrameBuffer& frames, std::vector<Incoming>& messages) {
     while (true) {
       CICADA_ASSIGN(const auto payload, frames.next());
       if (!payload) return {};
       CICADA_ASSIGN(Incoming message, decode<Incoming>(*payload));
-      if (is_destroyed()) return fail(Code::kCancelled, "the channel was closed");
-      callbacks_.on_message(std::move(message));
+      messages.push_back(std::move(message));
     }
   }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "cicada/base/error.h"
 #include "cicada/base/result.h"
@@ -24,8 +25,9 @@ template <typename Incoming, typename Outgoing>
 class Channel {
  public:
   struct Callbacks {
-    // A message arrived. While it runs nothing more is read, so the other side's messages wait.
-    std::function<void(Incoming)> on_message;
+    // Messages arrived: one or more, as they came together. While it runs nothing more is read, so
+    // the other side's messages wait.
+    std::function<void(std::vector<Incoming>)> on_messages;
     // The last call: why no more can come. kIo when the other side closed the connection or is
     // gone, also in the middle of a message; kCorrupt for bytes that are none; kOverloaded when
     // it did not read. What it sent before is delivered first. Not called when the channel is

@@ -30,10 +30,10 @@ class Ear {
  public:
   template <typename Side>
   typename Side::Callbacks callbacks() {
-    return {.on_message =
-                [this](Incoming message) {
+    return {.on_messages =
+                [this](std::vector<Incoming> messages) {
                   const std::scoped_lock lock(mutex_);
-                  received_.push_back(std::move(message));
+                  for (Incoming& message : messages) received_.push_back(std::move(message));
                   changed_.notify_all();
                 },
             .on_closed =
@@ -159,8 +159,8 @@ TEST_F(ChannelTest, ShortMessageArrivesAtOnce) {
   open_front();
   std::atomic<EngineSide*> target{nullptr};
   auto opened = EngineSide::open(std::move(sockets_.second),
-                                 {.on_message =
-                                      [&](const messages::ToEngine&) {
+                                 {.on_messages =
+                                      [&](const std::vector<messages::ToEngine>&) {
                                         EngineSide* const side = target.load();
                                         if (side != nullptr) {
                                           EXPECT_TRUE(side->send(messages::Started{}));
@@ -268,8 +268,8 @@ TEST_F(ChannelTest, DestructorEndsWaitingThreadsAtOnce) {
 TEST_F(ChannelTest, CallbackMaySend) {
   std::atomic<FrontSide*> front{nullptr};
   auto opened = FrontSide::open(std::move(sockets_.first),
-                                {.on_message =
-                                     [&](const messages::ToFront&) {
+                                {.on_messages =
+                                     [&](const std::vector<messages::ToFront>&) {
                                        while (front.load() == nullptr) std::this_thread::yield();
                                        EXPECT_TRUE(front.load()->send(messages::Cancel{8}));
                                      },

@@ -65,9 +65,7 @@ inline std::vector<messages::ToFront> to_front_examples() {
   const Finished finished{.id = 1, .reason = Finish::kCancelled};
   const Stats stats{.running = 1,
                     .waiting = kMost<std::uint32_t>,
-                    .waiting_tokens = 2,
                     .kv_pages_held = 3,
-                    .kv_pages_cached = 4,
                     .kv_pages = 5,
                     .prefix_queries_tokens = 6,
                     .prefix_hits_tokens = 7,

@@ -17,7 +17,6 @@ class FakePort : public EnginePort {
   void send(std::vector<messages::ToEngine> messages) override {
     for (messages::ToEngine& message : messages) sent_->push_back(std::move(message));
   }
-  std::string name() const override { return "a fake"; }
 
  private:
   std::vector<messages::ToEngine>* sent_;

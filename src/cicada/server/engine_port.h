@@ -17,8 +17,6 @@ class EnginePort {
   virtual ~EnginePort() = default;
   // Never blocks.
   virtual void send(std::vector<messages::ToEngine> messages) = 0;
-  // Where it runs, for the operator: "process 1234".
-  virtual std::string name() const = 0;
 };
 
 // Called from any thread, in order; never after the port is destroyed.
