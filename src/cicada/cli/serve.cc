@@ -36,7 +36,7 @@ void show_screen(const messages::Hello& hello, const std::string& address) {
   say(fmt::format("address  {}", address));
 }
 
-// Stops the server at the first signal, and at once at the second.
+// Stops the server at the first signal; the second ends the process (platform/interrupt.h).
 class SignalWatch {
  public:
   explicit SignalWatch(server::Server& server)

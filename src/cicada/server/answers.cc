@@ -50,14 +50,12 @@ void post_count_tokens(const std::shared_ptr<Call>& call) {
   if (!request) return call->fail(request.error());
   if (const auto error = check(*call, *request)) return call->fail(*error);
   App& app = call->app();
-  app.work.post([&app, call, request = std::move(*request)] {
-    auto prepared =
-        std::make_shared<api::Parsed<Prepared>>(app.preparer.prepare(request, unix_time_s()));
-    app.loop.post([call, prepared] {
-      if (!*prepared) return call->fail(prepared->error());
-      call->respond(200, api::count_tokens_body((*prepared)->prompts.front().size()));
-    });
-  });
+  app.off_loop([&app, request = std::move(
+                          *request)] { return app.preparer.prepare(request, unix_time_s()); },
+               [call](const api::Parsed<Prepared>& prepared) {
+                 if (!prepared) return call->fail(prepared.error());
+                 call->respond(200, api::count_tokens_body(prepared->prompts.front().size()));
+               });
 }
 
 }  // namespace cicada::server

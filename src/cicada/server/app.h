@@ -46,6 +46,16 @@ struct App {
   bool is_draining = false;
   std::set<std::shared_ptr<Generation>> generations;  // that have not ended
 
+  // Does `task` on the queue's thread, and gives what it returns to `then` on the loop's.
+  template <class Task, class Then>
+  void off_loop(Task task, Then then) {
+    work.post([this, task = std::move(task), then = std::move(then)]() mutable {
+      auto result = std::make_shared<decltype(task())>(task());
+      // Moved, so that what it holds is given up on the loop and not here.
+      loop.post([result, then = std::move(then)]() mutable { then(std::move(*result)); });
+    });
+  }
+
   // The name that replies carry for what a client asked for; nothing when no such model is here. An
   // empty name asks for the only one.
   std::optional<std::string> served_name(std::string_view asked) const;

@@ -1,10 +1,10 @@
 #include "cicada/server/call.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "cicada/api/models.h"
 #include "cicada/server/attestation.h"
 #include "cicada/server/random_id.h"
 
@@ -26,7 +26,7 @@ std::string_view allowed_origin(const ServerConfig& config, std::string_view ori
 // comes back as answers end, so the time of reset is now.
 void add_rate_limits(const App& app, std::vector<http::Header>& headers) {
   if (!app.hub.is_ready()) return;
-  const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(unix_time_s()));
+  const std::string now = api::rfc3339(unix_time_s());
   const auto add = [&](std::string_view what, std::uint64_t limit, std::uint64_t used) {
     const std::uint64_t remaining = limit > used ? limit - used : 0;
     const std::string prefix = fmt::format("anthropic-ratelimit-{}-", what);

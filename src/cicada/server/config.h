@@ -29,7 +29,6 @@ struct ServerConfig {
   std::vector<std::string> cors_origins;                    // "*": all
   std::size_t max_queue = 256;                              // requests beyond those that run
   std::uint64_t max_queue_tokens = std::uint64_t{1} << 22;  // of prompts of all that are active
-  std::uint32_t default_max_tokens = 0;                     // 0: as the context has room
   std::chrono::milliseconds ping_interval{5000};
   std::chrono::milliseconds begin_after{1000};  // a stream begins by then, whatever it waits for
   std::chrono::milliseconds drain_time{30'000};

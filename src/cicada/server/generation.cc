@@ -42,24 +42,21 @@ void Generation::start(std::shared_ptr<Call> call, api::GenerateRequest request)
 }
 
 Generation::Generation(std::shared_ptr<Call> call, api::GenerateRequest request)
-    : call_(std::move(call)), app_(call_->app()), request_(std::move(request)) {
-  if (request_.buffer_hint) buffer_.set_hint(*request_.buffer_hint);
+    : call_(std::move(call)),
+      app_(call_->app()),
+      request_(std::make_shared<const api::GenerateRequest>(std::move(request))) {
+  if (request_->buffer_hint) buffer_.set_hint(*request_->buffer_hint);
 }
 
 Generation::~Generation() = default;
 
 void Generation::prepare() {
-  const std::weak_ptr<Generation> weak = weak_from_this();
-  call_->exchange().on_closed([weak] {
-    if (const auto self = weak.lock()) self->close();
-  });
-  app_.work.post([&app = app_, weak, request = request_]() mutable {
-    auto prepared =
-        std::make_shared<api::Parsed<Prepared>>(app.preparer.prepare(request, unix_time_s()));
-    app.loop.post([weak, prepared] {
-      if (const auto self = weak.lock()) self->on_prepared(std::move(*prepared));
-    });
-  });
+  call_->exchange().on_closed(while_alive([](Generation& self) { self.close(); }));
+  app_.off_loop(
+      [&app = app_, request = request_] { return app.preparer.prepare(*request, unix_time_s()); },
+      while_alive([](Generation& self, api::Parsed<Prepared> prepared) {
+        self.on_prepared(std::move(prepared));
+      }));
 }
 
 void Generation::on_prepared(api::Parsed<Prepared> prepared) {
@@ -67,20 +64,18 @@ void Generation::on_prepared(api::Parsed<Prepared> prepared) {
   if (!prepared) return end_with(prepared.error());
   if (const auto error = check_lengths(*prepared)) return end_with(*error);
   std::uint64_t tokens = 0;
-  for (const auto& prompt : prepared->prompts) tokens += prompt.size() * request_.n;
+  for (const auto& prompt : prepared->prompts) tokens += prompt.size() * request_->n;
   if (const auto full = app_.admit_tokens(tokens)) return end_with(*full);
   prepared_ = std::move(*prepared);
   writer_ = api::make_reply_writer(
-      request_, {.id = random_id(reply_prefix(request_.dialect)),
-                 .model = app_.served_name(request_.model).value_or(request_.model),
-                 .created_unix_s = unix_time_s(),
-                 .request_id = call_->request_id()});
+      *request_, {.id = random_id(reply_prefix(request_->dialect)),
+                  .model = app_.served_name(request_->model).value_or(request_->model),
+                  .created_unix_s = unix_time_s(),
+                  .request_id = call_->request_id()});
   submit();
-  if (!request_.is_stream) return;
-  const std::weak_ptr<Generation> weak = weak_from_this();
-  timer_ = app_.loop.after(app_.config.begin_after, [weak] {
-    if (const auto self = weak.lock()) self->keep_alive();
-  });
+  if (!request_->is_stream) return;
+  timer_ = app_.loop.after(app_.config.begin_after,
+                           while_alive([](Generation& self) { self.keep_alive(); }));
 }
 
 std::optional<api::ApiError> Generation::check_lengths(const Prepared& prepared) const {
@@ -97,60 +92,54 @@ std::optional<api::ApiError> Generation::check_lengths(const Prepared& prepared)
                     "answer",
                     prompt.size(), context, context - 1),
         "context_length_exceeded",
-        request_.dialect == api::Dialect::kOpenAiCompletion ? "prompt" : "messages");
+        request_->dialect == api::Dialect::kOpenAiCompletion ? "prompt" : "messages");
   }
-  for (const auto& [id, bias] : request_.logit_bias) {
-    const auto vocab = app_.preparer.tokenizer->vocab_size();
-    if (id >= 0 && id < vocab) continue;
-    return api::make_api_error(
-        400,
-        fmt::format("logit_bias: token id {} is outside the vocabulary, 0 to {} are allowed", id,
-                    vocab - 1),
-        {}, "logit_bias");
+  for (const auto& [id, bias] : request_->logit_bias) {
+    const auto token = token_of(*app_.preparer.tokenizer, id, "logit_bias: token id", "logit_bias");
+    if (!token) return token.error();
   }
   return std::nullopt;
 }
 
 messages::Submit Generation::make_submit(std::size_t choice, const std::vector<TokenId>& prompt,
                                          std::uint64_t seed) const {
-  messages::Submit submit{
-      .id = choices_[choice].id,
-      .prompt = prompt,
-      .max_tokens = request_.max_tokens.value_or(app_.config.default_max_tokens),
-      .sampling = request_.sampling,
-      .choice = choice % request_.n,
-      .salt = call_->tenant(),
-      .tenant = call_->tenant(),
-      .priority = request_.priority,
-      .wants_logprobs = request_.wants_logprobs,
-      .top_logprobs = request_.top_logprobs};
+  messages::Submit submit{.id = choices_[choice].id,
+                          .prompt = prompt,
+                          .max_tokens = request_->max_tokens.value_or(0),
+                          .sampling = request_->sampling,
+                          .choice = choice % request_->n,
+                          .salt = call_->tenant(),
+                          .tenant = call_->tenant(),
+                          .priority = request_->priority,
+                          .wants_logprobs = request_->wants_logprobs,
+                          .top_logprobs = request_->top_logprobs};
   submit.sampling.seed = seed;
-  if (!request_.has_temperature) submit.sampling.temperature = 1.0F;
-  for (const auto& [id, bias] : request_.logit_bias) {
+  if (!request_->has_temperature) submit.sampling.temperature = 1.0F;
+  for (const auto& [id, bias] : request_->logit_bias) {
     submit.sampling.logit_bias.emplace_back(static_cast<std::int32_t>(id), bias);
   }
   submit.end_tokens = app_.preparer.tokenizer->end_tokens();
   // Not chosen, rather than chosen and not heeded: the answer goes on in words.
-  for (const TokenId id : request_.ignores_end ? submit.end_tokens : std::vector<TokenId>()) {
+  for (const TokenId id : request_->ignores_end ? submit.end_tokens : std::vector<TokenId>()) {
     submit.sampling.logit_bias.emplace_back(id, -100.0F);
   }
   return submit;
 }
 
 void Generation::submit() {
-  const std::uint64_t seed = request_.has_seed ? request_.sampling.seed : random_number();
-  const bool goes_on = request_.dialect == api::Dialect::kOpenAiCompletion;
+  const std::uint64_t seed = request_->has_seed ? request_->sampling.seed : random_number();
+  const bool goes_on = request_->dialect == api::Dialect::kOpenAiCompletion;
   choices_.resize(places_);
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     Choice& choice = choices_[i];
-    choice.prompt = i / request_.n;
+    choice.prompt = i / request_->n;
     const auto& prompt = prepared_.prompts[choice.prompt];
     std::optional<TokenId> previous;
-    if (goes_on || request_.continues_last) previous = prompt.back();
-    choice.text.emplace(*app_.preparer.tokenizer, previous, request_.stop, prepared_.syntax);
+    if (goes_on || request_->continues_last) previous = prompt.back();
+    choice.text.emplace(*app_.preparer.tokenizer, previous, request_->stop, prepared_.syntax);
     choice.id = app_.hub.next_id();
     choice.submitted = std::chrono::steady_clock::now();
-    const std::uint32_t limit = request_.max_tokens.value_or(app_.config.default_max_tokens);
+    const std::uint32_t limit = request_->max_tokens.value_or(0);
     choice.is_capped = limit != 0 && prompt.size() + limit <= app_.hub.hello().context;
     app_.hub.submit(make_submit(i, prompt, seed), *this);
   }
@@ -170,7 +159,7 @@ api::Usage Generation::usage() const {
     const Choice& choice = choices_[i];
     usage.completion_tokens += choice.tokens;
     usage.thinking_tokens += choice.thinking_tokens;
-    if (i % request_.n == 0) usage.cache_read += choice.cached_tokens;
+    if (i % request_->n == 0) usage.cache_read += choice.cached_tokens;
   }
   // What a mark asked for and was not there is in the cache now, as far as pages are full.
   const std::uint64_t page = app_.hub.hello().page_tokens;
@@ -191,9 +180,9 @@ api::Usage Generation::usage() const {
 void Generation::begin_reply() {
   if (has_begun_) return;
   has_begun_ = true;
-  if (request_.is_stream) call_->begin_events();
+  if (request_->is_stream) call_->begin_events();
   std::string bytes = writer_->begin(usage());
-  for (std::size_t i = 0; request_.echo && i < choices_.size(); ++i) {
+  for (std::size_t i = 0; request_->echo && i < choices_.size(); ++i) {
     bytes += writer_->text(static_cast<std::uint32_t>(i),
                            prepared_.prompt_texts[choices_[i].prompt], {});
   }
@@ -207,7 +196,7 @@ void Generation::on_started(const messages::Started& started) {
   if (std::exchange(choice.has_started, true)) return;
   choice.cached_tokens = started.cached_tokens;
   choice.started = std::chrono::steady_clock::now();
-  if (request_.is_stream) begin_reply();
+  if (request_->is_stream) begin_reply();
 }
 
 api::TokenLogprob Generation::logprob_of(const messages::Token& token) const {
@@ -231,16 +220,15 @@ void Generation::on_token(const messages::Token& token) {
   ++choice.tokens;
   note_token(choice);
   std::vector<api::TokenLogprob> logprobs;
-  if (request_.wants_logprobs) logprobs.push_back(logprob_of(token));
+  if (request_->wants_logprobs) logprobs.push_back(logprob_of(token));
   const chat::AnswerText::Update update = choice.text->add(token.token);
   if (!update.pieces.empty() && update.pieces.front().kind == ReplyPiece::Kind::kThinking) {
     ++choice.thinking_tokens;
   }
   add_pieces(index, update.pieces, logprobs);
   if (choice.is_finished || !update.matched_stop) return;
-  app_.hub.cancel(choice.id);
-  choice.id = 0;
-  finish_choice(index, api::StopReason::kStopSequence, request_.stop[*update.matched_stop]);
+  cancel(choice);
+  finish_choice(index, api::StopReason::kStopSequence, request_->stop[*update.matched_stop]);
 }
 
 void Generation::add_pieces(std::size_t index, const std::vector<ReplyPiece>& pieces,
@@ -256,13 +244,11 @@ void Generation::add_pieces(std::size_t index, const std::vector<ReplyPiece>& pi
         send_text(writer_->thinking(number, piece.text), piece.text);
         break;
       case ReplyPiece::Kind::kToolCall:
-        if (piece.call > 0 && request_.is_one_call_at_most) {
-          app_.hub.cancel(choice.id);
-          choice.id = 0;
+        if (piece.call > 0 && request_->is_one_call_at_most) {
+          cancel(choice);
           return finish_choice(index, api::StopReason::kToolCalls, {});
         }
-        ++choice.calls;
-        send(writer_->tool_call(number, piece.call, random_id(call_prefix(request_.dialect)),
+        send(writer_->tool_call(number, piece.call, random_id(call_prefix(request_->dialect)),
                                 piece.text));
         break;
       case ReplyPiece::Kind::kToolArguments:
@@ -296,24 +282,30 @@ void Generation::finish_choice(std::size_t index, api::StopReason reason, std::s
   if (reason != api::StopReason::kToolCalls) add_pieces(index, rest.pieces, {});
   if (rest.matched_stop) {
     reason = api::StopReason::kStopSequence;
-    stop = request_.stop[*rest.matched_stop];
+    stop = request_->stop[*rest.matched_stop];
   }
   if (reason == api::StopReason::kEnd && choice.text->num_calls() > 0) {
     reason = api::StopReason::kToolCalls;
   }
   stop_reason_ = reason;
   send(writer_->finish(static_cast<std::uint32_t>(index), reason, stop));
-  const bool is_last = std::all_of(choices_.begin(), choices_.end(),
-                                   [](const Choice& other) { return other.is_finished; });
-  if (is_last) complete();
+  if (is_complete()) complete();
+}
+
+// The engine does no more for it; nothing where it already does not.
+void Generation::cancel(Choice& choice) { app_.hub.cancel(std::exchange(choice.id, 0)); }
+
+bool Generation::is_complete() const {
+  return !choices_.empty() && std::all_of(choices_.begin(), choices_.end(),
+                                          [](const Choice& choice) { return choice.is_finished; });
 }
 
 void Generation::complete() {
   const api::Usage total = usage();
   std::string last = writer_->end(total);
-  if (!request_.is_stream) {
+  if (!request_->is_stream) {
     std::vector<http::Header> more;
-    if (request_.dialect == api::Dialect::kOpenAiChat) {
+    if (request_->dialect == api::Dialect::kOpenAiChat) {
       more.push_back({"x-vllm-tokens", api::token_counts(total)});
     }
     call_->respond(200, std::move(last), "application/json", std::move(more));
@@ -350,7 +342,7 @@ void Generation::end_with(const api::ApiError& error) {
 
 // Tells a client that waits for another engine that it is not forgotten.
 void Generation::on_interrupted() {
-  if (!has_begun_ || !request_.is_stream) return;
+  if (!has_begun_ || !request_->is_stream) return;
   send_held();
   call_->exchange().write(writer_->ping());
   has_written_ = true;
@@ -365,18 +357,16 @@ void Generation::keep_alive() {
     call_->exchange().write(writer_->ping());
   }
   has_written_ = false;
-  const std::weak_ptr<Generation> weak = weak_from_this();
-  timer_ = app_.loop.after(app_.config.ping_interval, [weak] {
-    if (const auto self = weak.lock()) self->keep_alive();
-  });
+  timer_ = app_.loop.after(app_.config.ping_interval,
+                           while_alive([](Generation& self) { self.keep_alive(); }));
 }
 
 void Generation::send(std::string_view bytes) {
-  if (request_.is_stream) buffer_.add(bytes);
+  if (request_->is_stream) buffer_.add(bytes);
 }
 
 void Generation::send_text(std::string_view bytes, std::string_view text) {
-  if (request_.is_stream) buffer_.add_text(bytes, text);
+  if (request_->is_stream) buffer_.add_text(bytes, text);
 }
 
 void Generation::send_held() {
@@ -387,31 +377,31 @@ void Generation::send_held() {
 }
 
 void Generation::flush() {
-  if (is_closed_ || !has_begun_ || !request_.is_stream) return;
+  if (is_closed_ || !has_begun_ || !request_->is_stream) return;
   std::string ready = buffer_.take_ready();
   if (!ready.empty()) {
     has_written_ = true;
     call_->exchange().write(std::move(ready));
   } else if (!buffer_.is_empty() && buffer_.hint().unit == api::BufferHint::Unit::kMilliseconds &&
              flush_timer_ == nullptr) {
-    const std::weak_ptr<Generation> weak = weak_from_this();
-    flush_timer_ = app_.loop.after(std::chrono::milliseconds(buffer_.hint().amount), [weak] {
-      const auto self = weak.lock();
-      if (self == nullptr || self->is_closed_) return;
-      self->flush_timer_ = nullptr;
-      self->send_held();
-    });
+    flush_timer_ = app_.loop.after(std::chrono::milliseconds(buffer_.hint().amount),
+                                   while_alive([](Generation& self) {
+                                     if (self.is_closed_) return;
+                                     self.flush_timer_ = nullptr;
+                                     self.send_held();
+                                   }));
   }
   const bool is_full = call_->exchange().buffered_bytes() > app_.config.max_stream_buffer_bytes;
   if (!is_full || is_paused_) return;
-  is_paused_ = true;
-  for (const Choice& choice : choices_) app_.hub.pause(choice.id, true);
-  const std::weak_ptr<Generation> weak = weak_from_this();
-  call_->exchange().on_drained([weak] {
-    const auto self = weak.lock();
-    if (self == nullptr || !std::exchange(self->is_paused_, false)) return;
-    for (const Choice& choice : self->choices_) self->app_.hub.pause(choice.id, false);
-  });
+  pause(true);
+  call_->exchange().on_drained(while_alive([](Generation& self) {
+    if (self.is_paused_) self.pause(false);
+  }));
+}
+
+void Generation::pause(bool is_paused) {
+  is_paused_ = is_paused;
+  for (const Choice& choice : choices_) app_.hub.pause(choice.id, is_paused);
 }
 
 void Generation::note_token(Choice& choice) {
@@ -438,11 +428,9 @@ metrics::FinishedRequest Generation::summary() const {
                                    .prompt_tokens = total.prompt_tokens,
                                    .cached_tokens = total.cache_read,
                                    .generation_tokens = total.completion_tokens,
-                                   .max_tokens_param = request_.max_tokens.value_or(0),
-                                   .n_param = request_.n};
-  bool is_complete = !choices_.empty();
+                                   .max_tokens_param = request_->max_tokens.value_or(0),
+                                   .n_param = request_->n};
   for (const Choice& choice : choices_) {
-    is_complete = is_complete && choice.is_finished;
     if (!choice.has_started) continue;
     const auto keep_longest = [](double& longest, std::chrono::steady_clock::duration time) {
       longest = std::max(longest, std::chrono::duration<double>(time).count());
@@ -454,7 +442,7 @@ metrics::FinishedRequest Generation::summary() const {
   }
   if (has_failed_) {
     summary.ended = metrics::Ended::kError;
-  } else if (is_complete) {
+  } else if (is_complete()) {
     const bool is_cut = stop_reason_ == api::StopReason::kMaxTokens ||
                         stop_reason_ == api::StopReason::kContextFull;
     summary.ended = is_cut ? metrics::Ended::kLength : metrics::Ended::kStop;
@@ -466,14 +454,9 @@ void Generation::close() {
   if (std::exchange(is_closed_, true)) return;
   timer_ = nullptr;
   flush_timer_ = nullptr;
-  for (Choice& choice : choices_) {
-    if (choice.id != 0) app_.hub.cancel(std::exchange(choice.id, 0));
-  }
+  for (Choice& choice : choices_) cancel(choice);
   app_.leave(places_);
-  const bool is_complete =
-      !choices_.empty() && std::all_of(choices_.begin(), choices_.end(),
-                                       [](const Choice& choice) { return choice.is_finished; });
-  call_->note_end(summary(), !is_complete && !has_failed_);
+  call_->note_end(summary(), !is_complete() && !has_failed_);
   // The last holder may be the set: it goes once nothing of this object is running.
   app_.loop.post([&app = app_, self = shared_from_this()] { app.generations.erase(self); });
 }

@@ -42,7 +42,6 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
     std::uint64_t thinking_tokens = 0;
     bool is_capped = false;  // the request's own limit is below the context's room
     bool is_finished = false;
-    std::uint32_t calls = 0;
     std::uint64_t cached_tokens = 0;
     bool has_started = false;
     // As seen here, so that an answer that goes on in another engine is one, and one that a stop
@@ -57,6 +56,14 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
   void on_interrupted() override;
   void flush() override;
 
+  // A callback that does nothing once this is gone: `work` gets this, and what the caller gives.
+  template <class Work>
+  auto while_alive(Work work) {
+    return [weak = weak_from_this(), work](auto... given) {
+      if (const auto self = weak.lock()) work(*self, std::move(given)...);
+    };
+  }
+
   void prepare();
   void on_prepared(api::Parsed<Prepared> prepared);
   std::optional<api::ApiError> check_lengths(const Prepared& prepared) const;
@@ -70,7 +77,10 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
                   std::span<const api::TokenLogprob> logprobs);
   api::TokenLogprob logprob_of(const messages::Token& token) const;
   void finish_choice(std::size_t index, api::StopReason reason, std::string_view stop);
+  bool is_complete() const;  // every choice is finished
   void complete();
+  void cancel(Choice& choice);
+  void pause(bool is_paused);
   void send(std::string_view bytes);
   void send_text(std::string_view bytes, std::string_view text);
   void send_held();
@@ -83,8 +93,8 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
 
   std::shared_ptr<Call> call_;
   App& app_;
-  api::GenerateRequest request_;
-  std::size_t places_ = 0;  // in the queue
+  const std::shared_ptr<const api::GenerateRequest> request_;  // read while it is prepared, too
+  std::size_t places_ = 0;                                     // in the queue
   Prepared prepared_;
   std::vector<Choice> choices_;
   std::unique_ptr<api::ReplyWriter> writer_;

@@ -16,6 +16,15 @@ std::size_t common_tokens(const Ids& a, const Ids& b) {
 
 }  // namespace
 
+api::Parsed<TokenId> token_of(const tokenizer::Tokenizer& tokenizer, std::int64_t id,
+                              std::string_view what, std::string param) {
+  const std::int64_t vocab = tokenizer.vocab_size();
+  if (id >= 0 && id < vocab) return TokenId(static_cast<std::int32_t>(id));
+  return fail(api::make_api_error(
+      400, fmt::format("{} {} is outside the vocabulary, 0 to {} are allowed", what, id, vocab - 1),
+      {}, std::move(param)));
+}
+
 api::Parsed<Prepared> Preparer::prepare(const api::GenerateRequest& request,
                                         std::int64_t now_unix_s) const {
   if (request.dialect != api::Dialect::kOpenAiCompletion) return prepare_chat(request, now_unix_s);
@@ -71,17 +80,12 @@ api::Parsed<Ids> Preparer::completion_ids(const api::CompletionPrompt& prompt,
     return tokenizer->encode(prompt.text,
                              {.parse_special = true, .add_bos = tokenizer->wants_bos()});
   }
+  const std::string what = fmt::format("prompt {}: token id", index);
   Ids ids;
   ids.reserve(prompt.ids.size());
   for (const std::int64_t id : prompt.ids) {
-    if (id < 0 || id >= tokenizer->vocab_size()) {
-      return fail(api::make_api_error(
-          400,
-          fmt::format("prompt {}: token id {} is outside the vocabulary, 0 to {} are allowed",
-                      index, id, tokenizer->vocab_size() - 1),
-          {}, "prompt"));
-    }
-    ids.emplace_back(static_cast<std::int32_t>(id));
+    CICADA_ASSIGN(const TokenId token, token_of(*tokenizer, id, what, "prompt"));
+    ids.push_back(token);
   }
   return ids;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cicada/api/error.h"
@@ -23,6 +24,11 @@ struct Prepared {
   std::uint64_t marked_5m = 0;
   std::uint64_t marked_1h = 0;
 };
+
+// An id that a client sent. Errors: 400, "<what> 77 is outside the vocabulary, 0 to 63 are
+// allowed".
+api::Parsed<TokenId> token_of(const tokenizer::Tokenizer& tokenizer, std::int64_t id,
+                              std::string_view what, std::string param);
 
 struct Preparer {
   const tokenizer::Tokenizer* tokenizer = nullptr;

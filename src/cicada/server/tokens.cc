@@ -43,13 +43,12 @@ void post_tokenize(const std::shared_ptr<Call>& call) {
   App& app = call->app();
   if (!knows_model(*call, asked->request.model)) return;
   const std::uint64_t context = app.hub.hello().context;
-  app.work.post([&app, call, context, asked = std::move(*asked)] {
-    auto body = std::make_shared<api::Parsed<std::string>>(tokenize(app.preparer, asked, context));
-    app.loop.post([call, body] {
-      if (!*body) return call->fail(body->error());
-      call->respond(200, std::move(**body));
-    });
-  });
+  app.off_loop(
+      [&app, context, asked = std::move(*asked)] { return tokenize(app.preparer, asked, context); },
+      [call](api::Parsed<std::string> body) {
+        if (!body) return call->fail(body.error());
+        call->respond(200, std::move(*body));
+      });
 }
 
 void post_detokenize(const std::shared_ptr<Call>& call) {
@@ -59,14 +58,9 @@ void post_detokenize(const std::shared_ptr<Call>& call) {
   const tokenizer::Tokenizer& tokenizer = *call->app().preparer.tokenizer;
   Ids ids;
   for (const std::int64_t id : asked->tokens) {
-    if (id < 0 || id >= tokenizer.vocab_size()) {
-      return call->fail(api::make_api_error(
-          400,
-          fmt::format("tokens: id {} is outside the vocabulary, 0 to {} are allowed", id,
-                      tokenizer.vocab_size() - 1),
-          {}, "tokens"));
-    }
-    ids.emplace_back(static_cast<std::int32_t>(id));
+    const auto token = token_of(tokenizer, id, "tokens: id", "tokens");
+    if (!token) return call->fail(token.error());
+    ids.push_back(*token);
   }
   call->respond(200, api::detokenize_body(tokenizer.decode(ids, true)));
 }

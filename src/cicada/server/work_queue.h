@@ -10,8 +10,8 @@
 
 namespace cicada::server {
 
-// Work is done in order. What has not begun when it is destroyed is dropped. Not bounded here: the
-// server admits a bounded number of requests, each with one piece of work.
+// Work is done in order. What has not begun when it is destroyed is dropped. Not bounded here:
+// there is at most one piece of work for each of a bounded number of connections.
 class WorkQueue {
  public:
   WorkQueue();
