@@ -130,7 +130,7 @@ struct Failed {
 struct Stats {
   std::uint32_t running = 0;
   std::uint32_t waiting = 0;
-  std::uint64_t kv_pages_held = 0;   // by requests
+  std::uint64_t kv_pages_held = 0;  // by requests
   std::uint64_t kv_pages = 0;
   // Since the engine started.
   std::uint64_t prefix_queries_tokens = 0;

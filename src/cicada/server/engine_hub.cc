@@ -121,7 +121,6 @@ void EngineHub::end_as_another(const messages::Hello& hello) {
 void EngineHub::on_messages(std::uint64_t generation, std::vector<messages::ToFront> messages) {
   if (generation != generation_) return;
   for (const messages::ToFront& message : messages) handle(message);
-  tell(std::exchange(told_, {}), &EngineListener::flush);
 }
 
 // Each once. A listener may end, and take others with it, when it is told: each is looked up again.
@@ -159,12 +158,12 @@ void EngineHub::handle(const messages::ToFront& message) {
   EngineListener& listener = *active.listener;
   if (const auto* started = std::get_if<messages::Started>(&message)) {
     listener.on_started(*started);
-    told_.push_back(&listener);
+    tell({&listener}, &EngineListener::flush);
   } else if (const auto* token = std::get_if<messages::Token>(&message)) {
     active.submit.emitted.push_back(token->token);
     active.deaths = 0;
-    told_.push_back(&listener);
     listener.on_token(*token);
+    tell({&listener}, &EngineListener::flush);
   } else if (const auto* finished = std::get_if<messages::Finished>(&message)) {
     const messages::Finished copy = *finished;
     erase(found);

@@ -34,7 +34,7 @@ class EngineListener {
   virtual void on_failed(const messages::Failed& failed) = 0;
   // The engine is gone; another will go on.
   virtual void on_interrupted() = 0;
-  // What was called in one go is over: the time to send it on.
+  // Behind each start and token: the time to send on what came of it.
   virtual void flush() = 0;
 };
 
@@ -105,7 +105,6 @@ class EngineHub {
   bool is_ready_ = false;
   std::optional<messages::Hello> hello_;
   Actives active_;
-  std::vector<EngineListener*> told_;  // since the last flush
   std::uint64_t prompt_tokens_ = 0;
   messages::RequestId next_id_ = 1;
   std::uint32_t failed_starts_ = 0;     // in a row
