@@ -44,5 +44,21 @@ if [ ${#files[@]} = 0 ]; then
   echo "tidy: no changed sources"
   exit 0
 fi
-printf '%s\0' "${files[@]}" | xargs -0 -P 2 -n 1 $tidy --quiet -p "$build" 2>/dev/null
+
+# One source. The flow analysis of unchecked-optional-access in clang 16 crashes on some sources (killed
+# by a signal: 128 and more): those are looked at without it, and named.
+tidy_one() {
+  local status=0
+  $tidy --quiet -p "$1" "$2" 2>/dev/null || status=$?
+  if [ $status -ge 128 ]; then
+    echo "tidy: $2: unchecked-optional-access crashes here, the other checks run"
+    status=0
+    $tidy --quiet -p "$1" --checks=-bugprone-unchecked-optional-access "$2" 2>/dev/null || status=$?
+  fi
+  # 255 would make xargs stop at once, without the findings of the other sources.
+  [ $status = 0 ] || return 1
+}
+export -f tidy_one
+export tidy
+printf '%s\0' "${files[@]}" | xargs -0 -P 2 -I {} bash -c 'tidy_one "$@"' tidy "$build" {}
 echo "tidy: ${#files[@]} sources, nothing found"

@@ -47,7 +47,7 @@ bool is_known_block(std::string_view type) {
 
 Parsed<void> refuse_block(const Fields& block, std::string_view type, std::string_view allowed) {
   const Path path(block.path(), "type");
-  const std::string found = in_words(*block.find("type"));
+  const std::string found = quoted(type);
   if (is_known_block(type)) return refuse(path, found + " here", allowed);
   return refuse(path, found, fmt::format("{}: this server reads text alone", allowed));
 }

@@ -31,12 +31,11 @@ Parsed<void> read_messages(const Fields& body, CacheControls& controls,
   for (const json::Element element : list) {
     const Path at(path, index++);
     CICADA_ASSIGN(const Fields message, Fields::of(element, at));
-    CICADA_TRY(message.needed_text("role"));
-    CICADA_ASSIGN(const auto role, message.one_of("role", kRoles));
+    CICADA_ASSIGN(const std::string_view role, message.needed_one_of("role", kRoles));
     const auto content = message.find("content");
     const Path content_path(at, "content");
     if (!content) return refuse(content_path, "nothing", "a string or an array of blocks");
-    CICADA_TRY(read_content(*content, content_path, *role, controls, conversation));
+    CICADA_TRY(read_content(*content, content_path, role, controls, conversation));
   }
   return {};
 }
@@ -44,8 +43,7 @@ Parsed<void> read_messages(const Fields& body, CacheControls& controls,
 Parsed<chat::Tool> read_tool(const Fields& tool) {
   CICADA_ASSIGN(const auto type, tool.text("type"));
   if (type && *type != "custom") {
-    return refuse(Path(tool.path(), "type"), *tool.find("type"),
-                  "custom: this server has no tools of its own");
+    return tool.refuse_field("type", "custom: this server has no tools of its own");
   }
   CICADA_ASSIGN(const std::string_view name, tool.needed_name("name", kMaxNameBytes));
   CICADA_ASSIGN(const auto description, tool.text("description"));

@@ -181,4 +181,17 @@ Parsed<std::optional<std::string_view>> Fields::one_of(
   return word;
 }
 
+Parsed<std::string_view> Fields::needed_one_of(std::string_view key,
+                                               std::span<const std::string_view> words) const {
+  CICADA_TRY(needed_text(key));
+  CICADA_ASSIGN(const auto word, one_of(key, words));
+  return word.value_or("");
+}
+
+tl::unexpected<ApiError> Fields::refuse_field(std::string_view key,
+                                              std::string_view allowed) const {
+  const auto found = find(key);
+  return refuse(Path(*path_, key), found ? in_words(*found) : "nothing", allowed);
+}
+
 }  // namespace cicada::api

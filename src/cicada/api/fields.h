@@ -90,6 +90,11 @@ class Fields {
   // One of the words; they are listed where it is none.
   Parsed<std::optional<std::string_view>> one_of(std::string_view key,
                                                  std::span<const std::string_view> words) const;
+  Parsed<std::string_view> needed_one_of(std::string_view key,
+                                         std::span<const std::string_view> words) const;
+
+  // A refusal of what stands under `key`.
+  tl::unexpected<ApiError> refuse_field(std::string_view key, std::string_view allowed) const;
 
  private:
   Fields(json::Element element, simdjson::dom::object members, const Path& path)

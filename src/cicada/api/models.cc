@@ -21,10 +21,6 @@ struct Page {
   bool has_more = false;
 };
 
-bool is_given(const std::optional<std::string_view>& parameter) {
-  return parameter && !parameter->empty();
-}
-
 tl::unexpected<ApiError> refuse_parameter(std::string_view name, std::string_view found,
                                           std::string_view allowed) {
   return fail(make_api_error(400,
@@ -33,10 +29,10 @@ tl::unexpected<ApiError> refuse_parameter(std::string_view name, std::string_vie
 }
 
 Parsed<std::size_t> limit_of(const ModelsQuery& query) {
-  if (!is_given(query.limit)) return kMaxLimit;
-  const auto limit = whole_text_number<std::size_t>(*query.limit);
+  if (query.limit.empty()) return kMaxLimit;
+  const auto limit = whole_text_number<std::size_t>(query.limit);
   if (!limit || *limit < 1 || *limit > kMaxLimit) {
-    return refuse_parameter("limit", *query.limit, "an integer from 1 to 1000");
+    return refuse_parameter("limit", query.limit, "an integer from 1 to 1000");
   }
   return *limit;
 }
@@ -67,16 +63,16 @@ Parsed<Page> page_of(std::span<const ModelCard> models, const ModelsQuery& query
   if (!is_active) return Page{};
   std::size_t begin = 0;
   std::size_t end = models.size();
-  if (is_given(query.after_id)) {
-    CICADA_ASSIGN(begin, cursor_index(models, "after_id", *query.after_id));
+  if (!query.after_id.empty()) {
+    CICADA_ASSIGN(begin, cursor_index(models, "after_id", query.after_id));
     ++begin;
   }
-  if (is_given(query.before_id)) {
-    CICADA_ASSIGN(end, cursor_index(models, "before_id", *query.before_id));
+  if (!query.before_id.empty()) {
+    CICADA_ASSIGN(end, cursor_index(models, "before_id", query.before_id));
   }
   const std::size_t between = end > begin ? end - begin : 0;
   const std::size_t size = std::min(limit, between);
-  const bool is_backwards = is_given(query.before_id) && !is_given(query.after_id);
+  const bool is_backwards = !query.before_id.empty() && query.after_id.empty();
   return Page{models.subspan(is_backwards ? end - size : begin, size), size < between};
 }
 

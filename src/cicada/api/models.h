@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,12 +20,12 @@ struct ModelCard {
   std::uint64_t max_tokens = 0;        // of an answer
 };
 
-// The query's parameters as they come; an empty one counts as absent.
+// The query's parameters as they come; empty: absent.
 struct ModelsQuery {
-  std::optional<std::string_view> limit;  // 1 to 1000; absent: 1000, since OpenAI's clients do not
-                                          // ask for a second page
-  std::optional<std::string_view> after_id;
-  std::optional<std::string_view> before_id;
+  std::string_view limit;  // 1 to 1000; absent: 1000, since OpenAI's clients do not ask for a
+                           // second page
+  std::string_view after_id;
+  std::string_view before_id;
   std::vector<std::string_view> lifecycle;  // "active", "deprecated", "retired"; empty: any
 };
 

@@ -23,7 +23,7 @@ Parsed<std::string> read_content(json::Element content, const Path& path) {
     CICADA_ASSIGN(const Fields part, Fields::of(element, at));
     CICADA_ASSIGN(const std::string_view type, part.needed_text("type"));
     if (type != "text" && type != "refusal") {
-      return refuse(Path(at, "type"), *part.find("type"), "text: this server reads text alone");
+      return part.refuse_field("type", "text: this server reads text alone");
     }
     CICADA_ASSIGN(const std::string_view text, part.needed_text(type));
     joined += text;
@@ -80,9 +80,8 @@ Parsed<void> read_assistant(const Fields& from, chat::Message& message) {
 Parsed<chat::Message> read_message(const Fields& from) {
   static constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user",
                                                              "assistant", "tool"};
-  CICADA_TRY(from.needed_text("role"));
-  CICADA_ASSIGN(const auto role, from.one_of("role", kRoles));
-  chat::Message message{.role = std::string(role == "developer" ? "system" : *role), .content = {}};
+  CICADA_ASSIGN(const std::string_view role, from.needed_one_of("role", kRoles));
+  chat::Message message{.role = std::string(role == "developer" ? "system" : role), .content = {}};
   if (role == "assistant") CICADA_TRY(read_assistant(from, message));
   if (role == "tool") {
     CICADA_ASSIGN(const auto id, from.text("tool_call_id"));

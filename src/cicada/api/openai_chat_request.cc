@@ -9,8 +9,7 @@ Parsed<void> read_logprobs(const Fields& body, GenerateRequest& request) {
   CICADA_ASSIGN(request.wants_logprobs, body.boolean("logprobs", false));
   CICADA_ASSIGN(const auto top, body.integer("top_logprobs", {0, 20}));
   if (top.value_or(0) > 0 && !request.wants_logprobs) {
-    return refuse(Path(body.path(), "top_logprobs"), *body.find("top_logprobs"),
-                  "0 unless logprobs is true");
+    return body.refuse_field("top_logprobs", "0 unless logprobs is true");
   }
   request.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
   return {};

@@ -20,8 +20,7 @@ Parsed<void> refuse_response_format(const Fields& body) {
   CICADA_ASSIGN(const Fields format, Fields::of(*found, path));
   CICADA_ASSIGN(const std::string_view type, format.needed_text("type"));
   if (type == "text") return {};
-  return refuse(Path(path, "type"), *format.find("type"),
-                "text: answers of a given form are not available yet");
+  return format.refuse_field("type", "text: answers of a given form are not available yet");
 }
 
 Parsed<void> refuse_what_is_not_there(const Fields& body) {
@@ -41,8 +40,7 @@ Parsed<void> read_choices(const Fields& body, GenerateRequest& request) {
   if (n) request.n = static_cast<std::uint32_t>(*n);
   CICADA_ASSIGN(const auto best_of, body.integer("best_of", {0, kMaxChoices}));
   if (best_of && *best_of > static_cast<std::int64_t>(request.n)) {
-    return refuse(Path(body.path(), "best_of"), *body.find("best_of"),
-                  "no more than n: choices are not ranked here");
+    return body.refuse_field("best_of", "no more than n: choices are not ranked here");
   }
   return {};
 }

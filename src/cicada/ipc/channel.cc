@@ -74,7 +74,7 @@ class SocketChannel final : public Channel<Incoming, Outgoing> {
   // Hands over what is whole; also what came before something that is corrupt.
   Result<void> deliver_whole(FrameBuffer& frames) {
     std::vector<Incoming> messages;
-    const Result<void> decoded = decode_whole(frames, messages);
+    Result<void> decoded = decode_whole(frames, messages);
     if (is_destroyed()) return fail(Code::kCancelled, "the channel was closed");
     if (!messages.empty()) callbacks_.on_messages(std::move(messages));
     return decoded;

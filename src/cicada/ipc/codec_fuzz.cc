@@ -12,25 +12,24 @@
 #include "cicada/ipc/codec.h"
 #include "cicada/ipc/frame_buffer.h"
 
+namespace cicada::ipc {
 namespace {
-
-using namespace cicada;
 
 template <typename Message>
 void decode_and_encode(std::span<const std::byte> payload) {
-  const auto message = ipc::decode<Message>(payload);
+  const auto message = decode<Message>(payload);
   if (!message) {
     CICADA_CHECK(message.error().code() == Code::kCorrupt, "bytes are to blame");
     return;
   }
   std::vector<std::byte> frame;
-  CICADA_CHECK(ipc::encode(*message, frame).has_value(), "what was received can be sent");
-  CICADA_CHECK(std::ranges::equal(std::span(frame).subspan(ipc::kLengthBytes), payload),
+  CICADA_CHECK(encode(*message, frame).has_value(), "what was received can be sent");
+  CICADA_CHECK(std::ranges::equal(std::span(frame).subspan(kLengthBytes), payload),
                "a message has one encoding");
 }
 
 void decode_stream(std::span<const std::byte> stream) {
-  ipc::FrameBuffer frames;
+  FrameBuffer frames;
   while (!stream.empty()) {
     const auto room = frames.room();
     // Pieces of 1 to 256 bytes, as the stream itself says.
@@ -40,21 +39,26 @@ void decode_stream(std::span<const std::byte> stream) {
     frames.add(count);
     stream = stream.subspan(count);
     while (true) {
-      const auto payload = frames.next();
-      if (!payload) return;
-      if (!*payload) break;
-      decode_and_encode<messages::ToEngine>(**payload);
-      decode_and_encode<messages::ToFront>(**payload);
+      const auto next = frames.next();
+      if (!next) return;
+      const auto payload = *next;
+      if (!payload) break;
+      decode_and_encode<messages::ToEngine>(*payload);
+      decode_and_encode<messages::ToFront>(*payload);
     }
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto bytes = std::as_bytes(std::span(data, size));
+void fuzz_one(std::span<const std::byte> bytes) {
   decode_and_encode<messages::ToEngine>(bytes);
   decode_and_encode<messages::ToFront>(bytes);
   decode_stream(bytes);
+}
+
+}  // namespace
+}  // namespace cicada::ipc
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  cicada::ipc::fuzz_one(std::as_bytes(std::span(data, size)));
   return 0;
 }

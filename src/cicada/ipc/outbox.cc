@@ -28,10 +28,9 @@ Result<void> Outbox::append(const Encode& encode) {
   }
   if (is_free) CICADA_TRY(write_what_fits());
   if (waiting_.size() + in_writing_bytes_ > max_unsent_bytes_) {
-    break_off_locked(Error(Code::kOverloaded,
-                           fmt::format("the other process does not read: more than {} bytes wait",
+    return break_off_locked(Error(
+        Code::kOverloaded, fmt::format("the other process does not read: more than {} bytes wait",
                                        max_unsent_bytes_)));
-    return fail(*broken_);
   }
   if (!waiting_.empty()) has_work_.notify_one();
   return {};
@@ -40,10 +39,7 @@ Result<void> Outbox::append(const Encode& encode) {
 Result<void> Outbox::write_what_fits() {
   if (waiting_.empty()) return {};
   auto written = platform::write_now(socket_, waiting_);
-  if (!written) {
-    break_off_locked(std::move(written).error());
-    return fail(*broken_);
-  }
+  if (!written) return break_off_locked(std::move(written).error());
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(*written));
   return {};
 }
@@ -82,12 +78,13 @@ Error Outbox::reason() {
   return *broken_;
 }
 
-void Outbox::break_off_locked(Error reason) {
-  if (broken_) return;
+tl::unexpected<Error> Outbox::break_off_locked(Error reason) {
+  if (broken_) return fail(*broken_);
   broken_ = std::move(reason);
   waiting_ = {};
   platform::shut_down(socket_);
   has_work_.notify_one();
+  return fail(*broken_);
 }
 
 }  // namespace cicada::ipc

@@ -39,7 +39,8 @@ class Outbox {
 
  private:
   Result<void> write_what_fits();
-  void break_off_locked(Error reason);
+  // As a failure: the reason that stays.
+  tl::unexpected<Error> break_off_locked(Error reason);
 
   const platform::Fd& socket_;
   const std::size_t max_unsent_bytes_;

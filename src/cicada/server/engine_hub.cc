@@ -30,8 +30,8 @@ void EngineHub::start_engine() {
   const std::weak_ptr<bool> alive = is_alive_;
   EngineEvents events;
   events.on_messages = [this, alive, generation](std::vector<messages::ToFront> messages) {
-    loop_->post([this, alive, generation, messages = std::move(messages)]() mutable {
-      if (!alive.expired()) on_messages(generation, std::move(messages));
+    loop_->post([this, alive, generation, messages = std::move(messages)] {
+      if (!alive.expired()) on_messages(generation, messages);
     });
   };
   events.on_closed = [this, alive, generation](const std::string& reason) {
@@ -118,7 +118,8 @@ void EngineHub::end_as_another(const messages::Hello& hello) {
                                hello.numerics_id, hello_->numerics_id)));
 }
 
-void EngineHub::on_messages(std::uint64_t generation, std::vector<messages::ToFront> messages) {
+void EngineHub::on_messages(std::uint64_t generation,
+                            const std::vector<messages::ToFront>& messages) {
   if (generation != generation_) return;
   for (const messages::ToFront& message : messages) handle(message);
 }

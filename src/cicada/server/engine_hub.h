@@ -85,7 +85,7 @@ class EngineHub {
   using Actives = std::map<messages::RequestId, Active>;
 
   void start_engine();
-  void on_messages(std::uint64_t generation, std::vector<messages::ToFront> messages);
+  void on_messages(std::uint64_t generation, const std::vector<messages::ToFront>& messages);
   void on_closed(std::uint64_t generation, const std::string& reason);
   void on_hello(const messages::Hello& hello);
   void end_as_another(const messages::Hello& hello);

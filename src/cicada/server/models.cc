@@ -28,14 +28,10 @@ std::vector<api::ModelCard> model_cards(const App& app) {
 }
 
 void get_models(const std::shared_ptr<Call>& call) {
-  api::ModelsQuery query;
-  const auto take = [&](std::string_view name, std::optional<std::string_view>& value) {
-    const std::string_view given = call->request().query_value(name);
-    if (!given.empty()) value = given;
-  };
-  take("limit", query.limit);
-  take("after_id", query.after_id);
-  take("before_id", query.before_id);
+  api::ModelsQuery query{.limit = call->request().query_value("limit"),
+                         .after_id = call->request().query_value("after_id"),
+                         .before_id = call->request().query_value("before_id"),
+                         .lifecycle = {}};
   for (const auto& [name, value] : call->request().query) {
     if (name == "lifecycle[]" || name == "lifecycle") query.lifecycle.emplace_back(value);
   }
