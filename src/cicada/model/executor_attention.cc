@@ -291,7 +291,7 @@ void Executor::attend_block(const Step& step, const Span& span, std::uint32_t kv
   }
   const std::size_t width = std::size_t{config_.num_heads} * config_.value_dim;
   for (std::size_t i = 0; i < count; ++i) {
-    float* out = workspace_.attn + row_of(i) * width + head_of(i) * config_.value_dim;
+    float* out = workspace_.attn + row_of(i) * width + std::size_t{head_of(i)} * config_.value_dim;
     attention_.finish(scratch.total_out + i * padded, scratch.total_stats + 2 * i,
                       config_.value_dim, out);
     turn_back(step, out);

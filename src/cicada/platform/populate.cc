@@ -15,10 +15,10 @@ constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers 
 
 bool populate(std::byte* data, std::size_t size) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(data) + size) / page * page;
-  if (begin >= end) return true;
-  return ::madvise(reinterpret_cast<void*>(begin), end - begin, kPopulateWrite) == 0;
+  const std::uintptr_t before = (page - reinterpret_cast<std::uintptr_t>(data) % page) % page;
+  if (before >= size) return true;
+  const std::uintptr_t whole = (size - before) / page * page;
+  return whole == 0 || ::madvise(data + before, whole, kPopulateWrite) == 0;
 }
 
 void run_when_idle() {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "cicada/base/check.h"
 #include "cicada/http/loop.h"
 #include "cicada/messages/messages.h"
 #include "cicada/server/engine_port.h"
@@ -63,7 +64,10 @@ class EngineHub {
   bool is_ready() const { return is_ready_; }
   bool has_been_ready() const { return hello_.has_value(); }
   // Of the engine that runs, or ran last. Precondition: one has been ready.
-  const messages::Hello& hello() const { return *hello_; }
+  const messages::Hello& hello() const {
+    CICADA_CHECK(hello_.has_value(), "an engine has been ready");
+    return *hello_;
+  }
 
   messages::RequestId next_id() { return next_id_++; }
   // `listener` must live until it was told of the end, or cancel().

@@ -45,7 +45,7 @@ Generation::Generation(std::shared_ptr<Call> call, api::GenerateRequest request)
     : call_(std::move(call)),
       app_(call_->app()),
       request_(std::make_shared<const api::GenerateRequest>(std::move(request))) {
-  if (request_->buffer_hint) buffer_.set_hint(*request_->buffer_hint);
+  if (const auto hint = request_->buffer_hint) buffer_.set_hint(*hint);
 }
 
 Generation::~Generation() = default;
@@ -129,14 +129,18 @@ messages::Submit Generation::make_submit(std::size_t choice, const std::vector<T
 void Generation::submit() {
   const std::uint64_t seed = request_->has_seed ? request_->sampling.seed : random_number();
   const bool goes_on = request_->dialect == api::Dialect::kOpenAiCompletion;
-  choices_.resize(places_);
+  choices_.reserve(places_);
+  for (std::size_t i = 0; i < places_; ++i) {
+    const std::size_t index = i / request_->n;
+    std::optional<TokenId> previous;
+    if (goes_on || request_->continues_last) previous = prepared_.prompts[index].back();
+    choices_.push_back(
+        {.text = {*app_.preparer.tokenizer, previous, request_->stop, prepared_.syntax},
+         .prompt = index});
+  }
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     Choice& choice = choices_[i];
-    choice.prompt = i / request_->n;
     const auto& prompt = prepared_.prompts[choice.prompt];
-    std::optional<TokenId> previous;
-    if (goes_on || request_->continues_last) previous = prompt.back();
-    choice.text.emplace(*app_.preparer.tokenizer, previous, request_->stop, prepared_.syntax);
     choice.id = app_.hub.next_id();
     choice.submitted = std::chrono::steady_clock::now();
     const std::uint32_t limit = request_->max_tokens.value_or(0);
@@ -221,7 +225,7 @@ void Generation::on_token(const messages::Token& token) {
   note_token(choice);
   std::vector<api::TokenLogprob> logprobs;
   if (request_->wants_logprobs) logprobs.push_back(logprob_of(token));
-  const chat::AnswerText::Update update = choice.text->add(token.token);
+  const chat::AnswerText::Update update = choice.text.add(token.token);
   if (!update.pieces.empty() && update.pieces.front().kind == ReplyPiece::Kind::kThinking) {
     ++choice.thinking_tokens;
   }
@@ -278,13 +282,13 @@ void Generation::on_finished(const messages::Finished& finished) {
 void Generation::finish_choice(std::size_t index, api::StopReason reason, std::string_view stop) {
   Choice& choice = choices_[index];
   choice.is_finished = true;
-  const chat::AnswerText::Update rest = choice.text->finish();
+  const chat::AnswerText::Update rest = choice.text.finish();
   if (reason != api::StopReason::kToolCalls) add_pieces(index, rest.pieces, {});
   if (rest.matched_stop) {
     reason = api::StopReason::kStopSequence;
     stop = request_->stop[*rest.matched_stop];
   }
-  if (reason == api::StopReason::kEnd && choice.text->num_calls() > 0) {
+  if (reason == api::StopReason::kEnd && choice.text.num_calls() > 0) {
     reason = api::StopReason::kToolCalls;
   }
   stop_reason_ = reason;

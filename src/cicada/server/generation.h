@@ -35,9 +35,9 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
 
  private:
   struct Choice {
-    messages::RequestId id = 0;  // 0: the engine is done with it
+    chat::AnswerText text;
     std::size_t prompt = 0;      // index into the prepared ones
-    std::optional<chat::AnswerText> text;
+    messages::RequestId id = 0;  // 0: the engine is done with it
     std::uint64_t tokens = 0;
     std::uint64_t thinking_tokens = 0;
     bool is_capped = false;  // the request's own limit is below the context's room

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kModelPath = "/v1/models/";
 
-api::ModelCard card(const App& app, std::string name) {
+api::ModelCard card(const App& app, const std::string& name) {
   const std::uint64_t context = app.hub.hello().context;
   return {.id = name,
           .display_name = name,

@@ -65,7 +65,7 @@ Result<void> Server::run() {
                      [this](const Error& error) { impl_->end_with(error); });
   });
   impl_->loop.run();
-  if (impl_->failure) return fail(std::move(*impl_->failure));
+  if (auto failure = std::move(impl_->failure)) return fail(std::move(*failure));
   return {};
 }
 
