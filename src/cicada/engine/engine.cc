@@ -267,6 +267,7 @@ bool Engine::step(Events& events) {
   const bool is_replaying = scheduler_.is_replaying();
   const PlannedStep& plan =
       scheduler_.plan(budget_.rows(is_replaying ? 0 : scheduler_.num_answers()));
+  const std::size_t to_come = scheduler_.num_to_come();
   note_plan(plan, events);
   warmer_.note_used(pool_->num_ever_used());
   if (plan.slices.empty()) return !plan.failed.empty();
@@ -280,7 +281,7 @@ bool Engine::step(Events& events) {
   scheduler_.complete();
   take_results(plan, events);
   const auto time = Clock::now() - begin;
-  if (!is_replaying) budget_.note(plan.chunk_rows, plan.num_answers, time);
+  if (!is_replaying) budget_.note(plan.chunk_rows, plan.num_answers, to_come, time);
   ++stats_.steps;
   stats_.step_tokens.push_back(static_cast<std::uint32_t>(rows_.size()));
   stats_.prefill_tokens += plan.chunk_rows;

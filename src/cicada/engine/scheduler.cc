@@ -73,6 +73,11 @@ std::size_t Scheduler::num_answers() const {
                     [](const Entry& entry) { return entry.is_answering() && !entry.is_paused; }));
 }
 
+std::size_t Scheduler::num_to_come() const {
+  return static_cast<std::size_t>(std::count_if(
+      running_.begin(), running_.end(), [](const Entry& entry) { return !entry.is_answering(); }));
+}
+
 bool Scheduler::is_replaying() const {
   const auto is_replay = [](const Entry& entry) { return entry.is_replay; };
   return std::any_of(running_.begin(), running_.end(), is_replay) ||

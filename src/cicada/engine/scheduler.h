@@ -103,6 +103,8 @@ class Scheduler {
   std::uint64_t num_preemptions() const { return preemptions_; }
   // Of running requests that go on by one token each step.
   std::size_t num_answers() const;
+  // Of running requests that will, once their prompts are read.
+  std::size_t num_to_come() const;
   // Whether any request is still computing what another engine had emitted: its client waits in the
   // middle of an answer.
   bool is_replaying() const;

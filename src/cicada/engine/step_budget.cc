@@ -21,6 +21,13 @@ const StepBudget::Alone* StepBudget::known(std::size_t num_answers) const {
   return alone.seconds > 0.0 ? &alone : nullptr;
 }
 
+double StepBudget::pace(std::size_t num_answers) const {
+  for (std::size_t n = num_answers; n > 0; --n) {
+    if (const Alone* alone = known(n)) return alone->seconds;
+  }
+  return 0.0;
+}
+
 std::size_t StepBudget::rows(std::size_t num_answers) const {
   const auto bounded = [this](double rows) {
     return std::clamp(static_cast<std::size_t>(rows), options_.min_rows, options_.max_rows);
@@ -39,7 +46,7 @@ double StepBudget::adapted(double rows, double used, double time, double target)
                     static_cast<double>(options_.max_rows));
 }
 
-void StepBudget::note(std::size_t prompt_rows, std::size_t num_answers,
+void StepBudget::note(std::size_t prompt_rows, std::size_t num_answers, std::size_t num_to_come,
                       std::chrono::nanoseconds time) {
   ++steps_;
   const double seconds = std::chrono::duration<double>(time).count();
@@ -64,7 +71,7 @@ void StepBudget::note(std::size_t prompt_rows, std::size_t num_answers,
   const Alone* alone = known(num_answers);
   if (alone == nullptr) return;
   // The answers' part of the step is there whatever the rows: only the rest scales with them.
-  const double target = alone->seconds * (options_.most_stretch - 1.0);
+  const double target = pace(num_answers + num_to_come) * (options_.most_stretch - 1.0);
   beside_rows_ = adapted(beside_rows_, used, std::max(seconds - alone->seconds, 0.0), target);
 }
 
