@@ -1,6 +1,6 @@
 # Thin wrappers over the CMake presets and tools/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: long-context help run serve build test test-models test-sdk fuzz-api bench kv-quality lint sanitize fuzz configure all-targets
+.PHONY: long-context help run serve build test test-models test-sdk fuzz-api bench bench-serving drills kv-quality lint sanitize fuzz configure all-targets
 
 PROMPT ?= Hello! Who are you, and what can you do for me?
 PORT ?= 8080
@@ -29,6 +29,8 @@ help:
 	@echo 'make fuzz-api            6,000 bad requests to both APIs'
 	@echo 'make bench [MODELS="smollm2 ..."] [PEERS="name=/path/llama-bench ..."] [README=1]'
 	@echo '                         speed beside llama.cpp (built from source, 10 minutes once)'
+	@echo 'make bench-serving [README=1]  the server beside llama-server: 1 to 16 clients, an agent, a long prompt (15 minutes)'
+	@echo 'make drills [DATA=../shared/data]  engines killed, clients that leave, a recorded trace, the cost of metrics (an hour)'
 	@echo 'make kv-quality [KV="q8 q6 q4"] [PARTS="perplexity ..."] [DATA=../shared/data]'
 	@echo '                         what a narrower KV cache costs: perplexity, GSM8K, needles (hours; goes on where it stopped)'
 	@echo 'make lint                layers, headers, objects, sizes, format; clang-tidy on changes'
@@ -80,6 +82,18 @@ bench: build
 	@for model in $(MODELS); do $(BUILD)/cicada pull "$$model" >/dev/null || exit; done
 	@llamacpp=$$(bench/peers/llamacpp.sh) && bench/compare.py $(addprefix -m ,$(MODELS)) --batches "$(BATCHES)" --answer 128 \
 		--peer "llama.cpp=$$llamacpp" $(addprefix --peer ,$(PEERS)) $(if $(README),--readme)
+
+bench-serving: build
+	@$(BUILD)/cicada pull smollm2 >/dev/null
+	@llamacpp=$$(bench/peers/llamacpp.sh) && bench/serving.py --peer "$${llamacpp%/*}/llama-server" $(if $(README),--publish)
+
+drills: build
+	@$(BUILD)/cicada pull smollm2 >/dev/null
+	@bench/drills.py kill
+	@bench/drills.py leave
+	@bench/drills.py trace --csv "$(DATA)/azure-llm-trace-2023/conv.csv"
+	@bench/serving_cost.py metrics
+	@bench/serving_cost.py buffers
 
 kv-quality: build
 	@for model in smollm2 gemma3-270m qwen2.5-coder-1.5b; do $(BUILD)/cicada pull "$$model" >/dev/null || exit; done

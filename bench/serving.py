@@ -130,6 +130,7 @@ def main():
     parser.add_argument("-r", "--repeats", type=int, default=3)
     parser.add_argument("-t", "--threads", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=list(WORKLOADS))
+    parser.add_argument("--publish", action="store_true", help="put the chart into docs/images")
     parser.add_argument("--out", default=os.path.join(host.ROOT, "out", "serving"))
     args = parser.parse_args()
     model, words = compare.model_path(args.model), words_of(args.text)
@@ -145,8 +146,10 @@ def main():
     os.makedirs(args.out, exist_ok=True)
     with open(os.path.join(args.out, "serving.json"), "w") as file:
         json.dump(result, file, indent=1)
-    with open(os.path.join(args.out, "serving.svg"), "w") as file:
-        file.write(serving_chart.svg(result))
+    images = [os.path.join(host.ROOT, "docs", "images")] if args.publish else []
+    for folder in [args.out, *images]:
+        with open(os.path.join(folder, "serving.svg"), "w") as file:
+            file.write(serving_chart.svg(result))
     compare.say("")
     print(serving_chart.table(result))
 

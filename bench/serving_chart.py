@@ -1,4 +1,5 @@
-"""The comparison of servers as a table and as a picture: three bars a workload for each server."""
+"""The comparison of servers as a table and as a picture: three bars a workload for each server. Workloads differ a
+thousandfold, so bars are as long as the figure beside the greater one of the same workload."""
 from chart import COLOURS, number, text
 
 WIDTH, LEFT, PANEL, BAR = 900, 170, 190, 15
@@ -39,8 +40,6 @@ def svg(result):
         parts.append(text(LEFT + 140 * index + 18, 20, name, 12))
     for column, (_, title, _) in enumerate(PANELS):
         parts.append(text(LEFT + column * (PANEL + 50), y, title, 11, colour="#555"))
-    tops = [max((row[field] * scale for server in result["servers"].values() for name, row in server.items()
-                 if name != "peak_bytes" and field in row), default=1.0) for field, _, scale in PANELS]
     y += 14
     for workload in workloads(result):
         parts.append(text(LEFT - 10, y + BAR, workload, 12, "end"))
@@ -49,8 +48,9 @@ def svg(result):
                 if field not in server[workload]:
                     continue
                 value = server[workload][field] * scale
+                top = max(other[workload][field] for other in result["servers"].values()) * scale
                 x = LEFT + column * (PANEL + 50)
-                width = max(1.0, PANEL * value / tops[column])
+                width = max(1.0, PANEL * value / top)
                 parts.append(f'<rect x="{x}" y="{y + index * BAR}" width="{width:.1f}" height="{BAR - 2}" '
                              f'fill="{COLOURS[index]}"/>')
                 parts.append(text(x + width + 4, y + index * BAR + BAR - 4, figure(value), 10))

@@ -1,12 +1,49 @@
 """Machines that are not as hoped for: levels, cores and threads. The answer is the same in all of them."""
+import contextlib
 import json
 import os
+import statistics
 import subprocess
 import unittest
 
 from cli_case import PROGRAM, CliCase
 
 LEVELS = ("scalar", "avx2", "avxvnni", "avx512vnni", "amx")
+
+# Where a group with a quota can be made, and what to write into it for half a core: of both kinds of cgroups.
+QUOTAS = (("/sys/fs/cgroup", {"cpu.max": "50000 100000"}),
+          ("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "50000"}))
+
+
+def tell(path, text):
+    handle = os.open(path, os.O_WRONLY)  # never makes a file
+    try:
+        os.write(handle, text.encode())
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def half_a_core():
+    """A call that puts its process under a quota of half a core; None where no group can be made."""
+    for parent, quota in QUOTAS:
+        group = os.path.join(parent, f"cicada-test-{os.getpid()}")
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        try:
+            for name, value in quota.items():
+                tell(os.path.join(group, name), value)
+        except OSError:
+            os.rmdir(group)
+            continue
+        try:
+            yield lambda: tell(os.path.join(group, "cgroup.procs"), "0")
+        finally:
+            os.rmdir(group)
+        return
+    yield None
 
 
 class Machine(CliCase):
@@ -52,6 +89,24 @@ class Machine(CliCase):
             self.assertEqual(code, 0, err)
             answers.append((answer["tokens"], json.loads(out)["nll"]))
         self.assertEqual([answer == answers[0] for answer in answers], [True] * len(answers))
+
+    def test_half_a_core_is_one_thread_and_as_fast_as_one(self):
+        with half_a_core() as join:
+            if join is None:
+                print(f"skipped: {self.id()}: no cgroup with a quota can be made here")
+                self.skipTest("no cgroup with a quota can be made here")
+            cached = self.run_cli("verify", "smollm2", "--offline")[0] == 0
+            model = "smollm2" if cached else self.chain("alphabet.gguf")
+            rates = {(): [], ("-t", "1"): []}
+            for threads, seen in list(rates.items()) * 3:
+                done = subprocess.run([PROGRAM, "bench", "-m", model, "-p", "8", "-n", "64", "-r", "1", *threads, "--json"],
+                                      capture_output=True, check=True, timeout=120, preexec_fn=join)
+                report = json.loads(done.stdout)
+                self.assertEqual(report["threads"], 1)
+                seen.append(report["decode"]["median"])
+            if cached:  # a tiny model's rate is that of the clock's ticks
+                chosen, one = (statistics.median(seen) for seen in rates.values())
+                self.assertGreater(chosen, 0.9 * one, rates)
 
     def test_one_core_is_one_thread(self):
         model = self.chain("alphabet.gguf")

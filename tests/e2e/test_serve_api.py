@@ -1,6 +1,7 @@
 """`cicada serve` as its clients and operators see it: errors, keys, headers, models, attestation, options."""
 import json
 import os
+import re
 import unittest
 
 import made_models
@@ -343,6 +344,30 @@ class Usage(ServeCase):
             self.assertGreaterEqual(second["prompt_tokens_details"]["cached_tokens"], 26 * 8 - 16)
             self.assertEqual(second["prompt_tokens"], first["prompt_tokens"])
 
+    def test_an_agents_next_turn_reads_its_last_from_the_cache(self):
+        # As Claude Code asks: the first block of the system prompt changes with each turn and is no part of it.
+        server = self.chain_server("--template", (
+            "{{ tools | tojson }}{% for m in messages %}({{ m.role }}){{ m.content }}{% endfor %}"),
+            options=("-c", "16384"), probe=("a", "bcdefghi"))
+        schema = {"type": "object", "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}}}
+        tools = [{"name": f"tool{i}", "description": self.LETTERS, "input_schema": schema} for i in range(20)]
+        messages, before = [], None
+        for turn in range(3):
+            messages.append({"role": "user", "content": self.LETTERS * 4 + str(turn)})
+            system = [{"type": "text", "text": f"x-anthropic-billing-header: cc_version=2.1.36; cch={turn:05x}"},
+                      {"type": "text", "text": self.LETTERS * 40, "cache_control": {"type": "ephemeral"}}]
+            body = {"model": "chain", "max_tokens": 20, "temperature": 0, "system": system, "tools": tools,
+                    "messages": messages}
+            reply = server.post(MESSAGES.path, body).json()
+            usage = reply["usage"]
+            prompt = sum(usage[key] for key in ("input_tokens", "cache_read_input_tokens",
+                                                "cache_creation_input_tokens"))
+            if before is not None:
+                self.assertGreaterEqual(usage["cache_read_input_tokens"], 0.9 * before, usage)
+            before = prompt
+            messages.append({"role": "assistant", "content": reply["content"]})
+        self.assertGreater(before, 3000)
+
 
 class Buffers(ServeCase):
     def pieces(self, server, api, headers=(), **fields):
@@ -424,16 +449,30 @@ class Options(ServeCase):
                 ("--tensor-parallel-size", "2", "1 is allowed"), ("--tensor-parallel-size", "0", "1 is allowed"),
                 ("--pipeline-parallel-size", "4", "1 is allowed"), ("--max-num-seqs", "0", "--max-num-seqs"),
                 ("--gpu-memory-utilization", "much", "much"), ("--log-level", "loud", "loud"),
-                ("--port", "65536", "65536"), ("--max-model-len", "99999999999", "99999999999"),
+                ("--kv-cache-memory-bytes", "much", "512M"), ("--port", "65536", "65536"), ("--max-model-len", "99999999999", "99999999999"),
                 ("--ssl-certfile", "x.pem", "--ssl-keyfile"), ("--host", "no.such.host.test", "no.such.host.test")):
             more = () if option in ("--port", "--host") else ("--port", "0")
             self.refused("serve", "-m", model, *more, option, value, "--allow-open-bind", part=part)
         for how in ((), ("--in-process",)):  # what only the engine knows
             self.refused("serve", "-m", model, "--port", "0", "--block-size", "17", *how, part="--block-size")
+            self.refused("serve", "-m", model, "--port", "0", "--kv-cache-memory-bytes", "1K", *how,
+                         part="--kv-cache-memory-bytes: 1024 bytes for keys and values: one request of ")
             other = self.path("gpt.gguf", made_models.layered("no-such-architecture"))
             self.refused("serve", "-m", other, "--port", "0", *how, part="gpt.gguf")
         self.refused("serve", "-m", model, "--no-such-option")
         self.refused("serve")
+
+    def test_memory_of_keys_and_values_may_be_bounded(self):
+        server = self.serve("-m", self.model(), "--served-model-name", "chain", "-c", "1024",
+                            "--kv-cache-memory-bytes", "1M")
+        memory = next(line for line in server.lines if line.startswith("memory"))
+        pages, tokens = map(int, re.search(r"\((\d+) pages of (\d+) tokens", memory).groups())
+        self.assertGreater(pages * tokens, 1024)
+        number, unit = re.search(r"keys and values ([\d.]+) (kB|MB)", memory).groups()
+        held = float(number) * {"kB": 1e3, "MB": 1e6}[unit]
+        self.assertLessEqual(held, 1.05 * MIB)
+        self.assertGreater(held, 0.9 * MIB - held / pages)
+        self.check_alive(server)
 
     def test_a_port_that_is_taken_is_said_to_be_so(self):
         server = self.chain_server()

@@ -12,6 +12,21 @@ from test_files import hostile
 
 
 class Limits(ServeCase):
+    def test_logits_that_are_no_numbers_end_a_request_and_are_counted(self):
+        server = self.serve("-m", self.path("head.gguf", made_models.chain_with_head(float("nan"))),
+                            "--served-model-name", "chain")
+        for stream in (False, True):
+            body = COMPLETIONS.body("a", stream=stream, max_tokens=3)
+            with server.connect() as connection:
+                connection.ask("POST", COMPLETIONS.path, body)
+                head = connection.head()
+                said = b"".join(connection.pieces(head))
+            self.assertEqual(head.status, 200 if stream else 500)  # a stream has begun by then
+            self.assertIn(b"the server failed", said)
+        self.assertTrue(wait_until(lambda: server.metric("vllm:corrupted_requests_total") == 2),
+                        server.ask("GET", "/metrics").body.decode())
+        self.assertEqual(server.ask("GET", "/health").status, 200)
+
     def test_prompts_without_room_are_refused_with_both_numbers(self):  # BC-16
         server = self.chain_server("--n-ctx", "64")
         for _, _, answer in self.answers(server, "a" * 62, max_tokens=8):

@@ -251,6 +251,26 @@ class Cancel(QueueCase):
         self.check_nothing_left(server)
 
 
+class LongPrompts(QueueCase):
+    def test_whose_prompt_takes_long_hears_pings_until_it_is_read(self):
+        server = self.chain_server(*SLOW, options=SLOW_OPTIONS)
+        with server.connect() as stream:
+            stream.ask("POST", MESSAGES.path, MESSAGES.body("a" * 28_000, stream=True, max_tokens=2))
+            last, kinds = time.monotonic(), []
+            for frame in stream.frames(stream.head()):
+                now = time.monotonic()
+                self.assertLess(now - last, 10, kinds)
+                last = now
+                kinds.append(frame.split(b"\n")[0].decode().removeprefix("event: "))
+                if kinds[-1] == "content_block_delta":
+                    break
+            stream.reset()
+        self.assertEqual(kinds[0], "message_start")
+        self.assertGreaterEqual(kinds.count("ping"), 3, kinds)  # the second event of every stream is one
+        self.assertLess(kinds.index("ping"), kinds.index("content_block_delta"))
+        self.check_nothing_left(server)
+
+
 class Stop(QueueCase):
     def test_what_runs_and_what_waits_is_finished(self):
         model = self.model(*SLOW)

@@ -49,11 +49,19 @@ Result<EngineSetup> EngineSetup::create(const EngineArguments& arguments) {
       context_tokens(arguments.context, kDefaultContext, setup.loaded.model->config());
   CICADA_ASSIGN(const engine::GeneratorOptions pages,
                 generator_options(arguments.prefix, setup.loaded, context));
+  std::size_t pool_pages = 0;
+  if (arguments.cache_bytes != 0) {
+    const kv::KvLayout layout = setup.loaded.model->kv_layout(pages.page_tokens);
+    auto counted = engine::pool_pages_in(layout, context, arguments.cache_bytes);
+    if (!counted) return fail(std::move(counted).error().with_context("--kv-cache-memory-bytes"));
+    pool_pages = *counted;
+  }
   CICADA_ASSIGN(setup.engine, engine::Engine::create(*setup.loaded.model, *setup.loaded.pool,
                                                      {.context = context,
                                                       .max_running = arguments.max_running,
                                                       .budget = {.max_rows = arguments.max_rows},
                                                       .page_tokens = pages.page_tokens,
+                                                      .pool_pages = pool_pages,
                                                       .prefix_store = pages.prefix_store}));
   setup.hello = setup.engine->hello();
   // An engine that comes back must have the same weights, too.

@@ -19,6 +19,7 @@ struct EngineArguments {
   std::uint32_t context = 0;  // tokens; 0: what the model was trained for, at most 16384
   KvArguments kv;
   PrefixArguments prefix;
+  std::uint64_t cache_bytes = 0;  // for keys and values; 0: what default_pool_pages() takes
   std::uint32_t max_running = 64;
   std::uint32_t max_rows = 256;
 };

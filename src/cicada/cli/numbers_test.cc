@@ -29,6 +29,26 @@ TEST(WholeNumber, OtherWordsAreRefusedWithTheRange) {
   }
 }
 
+TEST(ByteSize, DigitsAndOneLetterAreBytes) {
+  const auto bytes = [](std::string text) {
+    EXPECT_EQ(byte_size()(text), "") << text;
+    return text;
+  };
+  EXPECT_EQ(bytes("1"), "1");
+  EXPECT_EQ(bytes("010"), "10");
+  EXPECT_EQ(bytes("2k"), "2000");
+  EXPECT_EQ(bytes("2K"), "2048");
+  EXPECT_EQ(bytes("3m"), "3000000");
+  EXPECT_EQ(bytes("512M"), "536870912");
+  EXPECT_EQ(bytes("1g"), "1000000000");
+  EXPECT_EQ(bytes("17179869183G"), "18446744072635809792");
+  for (std::string text : {"", "0", "0G", "M", "1.5G", "-1", "1T", "1GB", "1 G", "17179869184G"}) {
+    const std::string before = text;
+    EXPECT_EQ(byte_size()(text),
+              "is '" + before + "', a number of bytes is needed, as 536870912 or 512M");
+  }
+}
+
 TEST(DecimalNumber, FiniteNumbersAreTakenAndOtherWordsRefused) {
   for (std::string text : {"0", "0.7", "1e-9", "-1", ".5"}) EXPECT_EQ(decimal_number()(text), "");
   for (std::string text : {"", "warm", "nan", "inf", "1e999", "0.7x"}) {

@@ -29,6 +29,11 @@ void add_engine_options(CLI::App& command, EngineArguments& engine) {
   add_kv_options(command, engine.kv, true);
   add_prefix_options(command, engine.prefix);
   command
+      .add_option("--kv-cache-memory-bytes", engine.cache_bytes,
+                  "Memory for keys and values of all requests and of known prefixes, as 512M "
+                  "(default: for one request, and a quarter of what is free beside it)")
+      ->transform(byte_size());
+  command
       .add_option("--max-num-seqs,--parallel", engine.max_running,
                   "Requests that are computed at once (default 64)")
       ->check(whole_number(1, kMostRunning));
@@ -85,7 +90,7 @@ void say_what_is_not_done(const ForeignArguments& foreign) {
   };
   if (!foreign.dtype.empty()) note("--dtype", "weights are used as the file has them");
   if (!foreign.gpu_memory_utilization.empty()) {
-    note("--gpu-memory-utilization", "there is no GPU; pages are sized by free memory");
+    note("--gpu-memory-utilization", "there is no GPU; --kv-cache-memory-bytes sizes pages");
   }
   if (foreign.enforce_eager) note("--enforce-eager", "there are no CUDA graphs");
   if (!foreign.enable_prefix_caching) note("--no-enable-prefix-caching", "it is always on");

@@ -33,6 +33,19 @@ std::size_t default_pool_pages(const kv::KvLayout& layout, std::size_t context,
   return needed + std::min<std::uint64_t>(spare, kMostCachedTokens / layout.page_tokens());
 }
 
+Result<std::size_t> pool_pages_in(const kv::KvLayout& layout, std::size_t context,
+                                  std::uint64_t bytes) {
+  const std::uint64_t page_bytes = layout.page_bytes();
+  const std::uint64_t pages = bytes / page_bytes;
+  const std::uint64_t needed = layout.pages_of(context) + 1;
+  if (pages >= needed) return static_cast<std::size_t>(pages);
+  const std::uint64_t fitting = pages > 1 ? (pages - 1) * layout.page_tokens() : 0;
+  return fail(Code::kInvalidArgument,
+              "{} bytes for keys and values: one request of {} tokens needs {}, a context of {} "
+              "would fit",
+              bytes, context, needed * page_bytes, fitting);
+}
+
 Result<CacheMemory> CacheMemory::create(const model::Model& model, const CacheOptions& options) {
   CICADA_TRY(kv::check_page_tokens(options.page_tokens));
   const kv::KvLayout layout = model.kv_layout(options.page_tokens);

@@ -26,6 +26,11 @@ Result<void> check_cache_fits(const kv::KvLayout& layout, std::size_t context,
 std::size_t default_pool_pages(const kv::KvLayout& layout, std::size_t context,
                                std::uint64_t available_bytes);
 
+// Pages that so many bytes hold. Errors: kInvalidArgument with the bytes that a context needs,
+// where it does not fit.
+Result<std::size_t> pool_pages_in(const kv::KvLayout& layout, std::size_t context,
+                                  std::uint64_t bytes);
+
 struct CacheOptions {
   std::size_t context = 0;  // tokens of a prompt and its answer
   std::size_t page_tokens = kv::kPageTokens;

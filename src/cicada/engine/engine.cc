@@ -356,7 +356,10 @@ void Engine::take_token(const Slice& slice, std::size_t row, Events& events) {
   }
   const auto sampled = sampler_.sample(logits, peak, sampler_options(own.submit.sampling),
                                        own.submit.choice, own.ids.size());
-  if (!sampled) return fail_request(slice.id, sampled.error(), events);
+  if (!sampled) {
+    ++stats_.corrupted;
+    return fail_request(slice.id, sampled.error(), events);
+  }
   const auto& ends = own.submit.end_tokens;
   if (std::find(ends.begin(), ends.end(), *sampled) != ends.end()) {
     return finish(slice.id, Finish::kStop, events);

@@ -33,12 +33,14 @@ bool EngineLoop::take(std::vector<messages::ToEngine>& messages, bool is_idle) {
   return true;
 }
 
+// Every now and then while there is work, and once when there is none any more.
 void EngineLoop::add_stats(Engine::Events& events, bool is_idle) {
+  const bool was_told = is_idle && has_told_idle_;
+  has_told_idle_ = is_idle;
   const auto now = std::chrono::steady_clock::now();
   const bool is_due = now - stats_time_ >= kStatsInterval;
-  if (is_idle ? has_told_idle_ : !is_due) return;
+  if (is_idle ? was_told : !is_due) return;
   stats_time_ = now;
-  has_told_idle_ = is_idle;
   events.emplace_back(engine_->take_stats());
 }
 

@@ -248,6 +248,14 @@ TEST(PoolPages, AQuarterOfWhatIsLeftIsForPrefixes) {
   EXPECT_EQ(default_pool_pages(layout, 160, 11 * page), 11U);
   EXPECT_EQ(default_pool_pages(layout, 160, 111 * page), 36U);
   EXPECT_EQ(default_pool_pages(layout, 161, 111 * page), 36U);
+  EXPECT_EQ(pool_pages_in(layout, 160, 12 * page - 1).value(), 11U);
+  const auto too_few = pool_pages_in(layout, 160, 11 * page - 1);
+  ASSERT_FALSE(too_few.has_value());
+  EXPECT_EQ(too_few.error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(too_few.error().message(),
+            fmt::format("{} bytes for keys and values: one request of 160 tokens needs {}, a "
+                        "context of 144 would fit",
+                        11 * page - 1, 11 * page));
   EXPECT_EQ(default_pool_pages(layout, 160, UINT64_MAX), 11U + (1U << 16));
 }
 

@@ -17,7 +17,7 @@
 namespace cicada::engine {
 
 struct StepBudgetOptions {
-  double most_stretch = 1.5;  // of a step's time by prompts, where answers are running
+  double most_stretch = 1.75;  // of a step's time by prompts, where answers are running
   std::chrono::nanoseconds most_alone = std::chrono::milliseconds(200);  // where none are
   std::size_t min_rows = 1;
   std::size_t max_rows = 256;

@@ -82,9 +82,9 @@ void fields(Codec& codec, Maybe<messages::Failed> auto& message) {
 
 template <typename Codec>
 void fields(Codec& codec, Maybe<messages::Stats> auto& message) {
-  auto& [running, waiting, held, pages, queries, hits, preemptions, steps, prefill_tokens,
-         decode_tokens, busy_ns, step_tokens] = message;
-  codec(running, waiting, held, pages, queries, hits, preemptions, steps, prefill_tokens,
+  auto& [running, waiting, held, pages, queries, hits, preemptions, corrupted, steps,
+         prefill_tokens, decode_tokens, busy_ns, step_tokens] = message;
+  codec(running, waiting, held, pages, queries, hits, preemptions, corrupted, steps, prefill_tokens,
         decode_tokens, busy_ns, step_tokens);
 }
 

@@ -136,6 +136,7 @@ struct Stats {
   std::uint64_t prefix_queries_tokens = 0;
   std::uint64_t prefix_hits_tokens = 0;
   std::uint64_t preemptions = 0;
+  std::uint64_t corrupted = 0;  // requests that ended because their logits were no numbers
   std::uint64_t steps = 0;
   std::uint64_t prefill_tokens = 0;  // computed
   std::uint64_t decode_tokens = 0;   // computed

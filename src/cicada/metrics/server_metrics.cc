@@ -200,7 +200,7 @@ ServerMetrics::ServerMetrics(const Maker& make)
       request_generation_tokens_(
           make.request_tokens("request_generation_tokens", "Tokens of a request's answer.")),
       request_max_generation_tokens_(make.request_tokens(
-          "request_max_num_generation_tokens", "Tokens that a request's answer could have had.")),
+          "request_max_num_generation_tokens", "Tokens of the longest of a request's choices.")),
       request_params_n_(make.histogram(
           make.vllm("request_params_n", "Choices that a request asked for."), kChoicesBounds)),
       request_params_max_tokens_(make.request_tokens("request_params_max_tokens",
@@ -248,9 +248,7 @@ void ServerMetrics::count_finished(const FinishedRequest& request) {
           request.prompt_tokens - std::min(request.cached_tokens, request.prompt_tokens));
   observe(request_generation_tokens_, request.generation_tokens);
   observe(request_params_n_, request.n_param);
-  if (request.max_generation_tokens > 0) {
-    observe(request_max_generation_tokens_, request.max_generation_tokens);
-  }
+  observe(request_max_generation_tokens_, request.max_generation_tokens);
   if (request.max_tokens_param > 0) observe(request_params_max_tokens_, request.max_tokens_param);
 }
 

@@ -41,7 +41,7 @@ struct FinishedRequest {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t cached_tokens = 0;  // of the prompt
   std::uint64_t generation_tokens = 0;
-  std::uint64_t max_generation_tokens = 0;  // that it could have had; 0: unknown
+  std::uint64_t max_generation_tokens = 0;  // of its longest choice
   std::uint64_t max_tokens_param = 0;       // as asked for; 0: not asked
   std::uint64_t n_param = 1;                // choices
 };

@@ -124,7 +124,7 @@ TEST_F(ServerMetricsTest, EveryRequestIsCountedOnceInEveryHistogramOfRequests) {
                            .prompt_tokens = 100,
                            .cached_tokens = 60,
                            .generation_tokens = 11,
-                           .max_generation_tokens = 500,
+                           .max_generation_tokens = 7,
                            .max_tokens_param = 500});
   metrics_.count_finished({.ended = Ended::kLength, .generation_tokens = 1});
   metrics_.count_finished({.ended = Ended::kAbort});
@@ -134,11 +134,11 @@ TEST_F(ServerMetricsTest, EveryRequestIsCountedOnceInEveryHistogramOfRequests) {
         common("vllm:request_success_total", ",finished_reason=\"" + std::string(reason) + "\""),
         "1");
   }
-  for (const char* name :
-       {"e2e_request_latency_seconds", "request_queue_time_seconds",
-        "request_inference_time_seconds", "request_prefill_time_seconds",
-        "request_decode_time_seconds", "request_prompt_tokens", "request_generation_tokens",
-        "request_prefill_kv_computed_tokens", "request_params_n"}) {
+  for (const char* name : {"e2e_request_latency_seconds", "request_queue_time_seconds",
+                           "request_inference_time_seconds", "request_prefill_time_seconds",
+                           "request_decode_time_seconds", "request_prompt_tokens",
+                           "request_generation_tokens", "request_prefill_kv_computed_tokens",
+                           "request_params_n", "request_max_num_generation_tokens"}) {
     EXPECT_EQ(common("vllm:" + std::string(name) + "_count"), "4") << name;
   }
   EXPECT_EQ(common("vllm:request_inference_time_seconds_sum"), "1.5");
@@ -146,7 +146,7 @@ TEST_F(ServerMetricsTest, EveryRequestIsCountedOnceInEveryHistogramOfRequests) {
   EXPECT_EQ(common("vllm:request_time_per_output_token_seconds_sum"), "0.1");
   EXPECT_EQ(common("vllm:request_time_per_output_token_seconds_count"), "1");
   EXPECT_EQ(common("vllm:request_params_max_tokens_count"), "1");
-  EXPECT_EQ(common("vllm:request_max_num_generation_tokens_count"), "1");
+  EXPECT_EQ(common("vllm:request_max_num_generation_tokens_sum"), "7");
 }
 
 TEST_F(ServerMetricsTest, PromptTokensAreThoseOfTheirSources) {

@@ -435,6 +435,7 @@ metrics::FinishedRequest Generation::summary() const {
                                    .max_tokens_param = request_->max_tokens.value_or(0),
                                    .n_param = request_->n};
   for (const Choice& choice : choices_) {
+    summary.max_generation_tokens = std::max(summary.max_generation_tokens, choice.tokens);
     if (!choice.has_started) continue;
     const auto keep_longest = [](double& longest, std::chrono::steady_clock::duration time) {
       longest = std::max(longest, std::chrono::duration<double>(time).count());

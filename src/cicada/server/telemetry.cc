@@ -64,6 +64,7 @@ void Telemetry::note_stats(const messages::Stats& stats) {
                                      last_stats_.prefix_queries_tokens);
   to.prefix_cache_hits_tokens.add(stats.prefix_hits_tokens - last_stats_.prefix_hits_tokens);
   to.preemptions.add(stats.preemptions - last_stats_.preemptions);
+  to.corrupted_requests.add(stats.corrupted - last_stats_.corrupted);
   for (const std::uint32_t tokens : stats.step_tokens) to.iteration_tokens.observe(tokens);
   const std::uint64_t tokens = stats.prefill_tokens + stats.decode_tokens -
                                last_stats_.prefill_tokens - last_stats_.decode_tokens;
