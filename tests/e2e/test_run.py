@@ -43,6 +43,9 @@ class Run(CliCase):
         answer = self.answer(model, "a" * 59, "-n", "100", "-c", "64")
         self.assertEqual(answer["completion_tokens"], 4)
 
+    def test_a_number_with_a_leading_zero_is_not_octal(self):
+        self.assertEqual(self.answer(self.chain("alphabet.gguf"), "a", "-n", "010")["completion_tokens"], 10)
+
     def test_an_end_token_ends_the_answer(self):
         model = self.chain("end.gguf", "--order", "q", "ok", "</s>")
         answer = self.answer(model, "q", "-n", "50")

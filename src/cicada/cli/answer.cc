@@ -24,11 +24,11 @@ void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
       .add_option(
           "-c,--ctx", arguments.context,
           "Context in tokens (0, the default: what the model was trained for, at most 4096)")
-      ->check(whole_number(0, kMaxContext));
+      ->transform(whole_number(0, kMaxContext));
   command
       .add_option("-n,--max-tokens", arguments.max_tokens,
                   "Most tokens to answer (0, the default: as the context has room)")
-      ->check(whole_number(0, UINT32_MAX));
+      ->transform(whole_number(0, UINT32_MAX));
   add_kv_options(command, arguments.kv, true);
   add_prefix_options(command, arguments.prefix);
   command
@@ -36,7 +36,7 @@ void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
                   "Temperature (default 0: always the likeliest token)")
       ->check(decimal_number());
   command.add_option("--top-k", arguments.sampler.top_k, "Keep the K likeliest (0: all)")
-      ->check(whole_number(0, UINT32_MAX));
+      ->transform(whole_number(0, UINT32_MAX));
   command
       .add_option("--top-p", arguments.sampler.top_p,
                   "Keep the likeliest up to this probability in all (1: all)")
@@ -49,7 +49,7 @@ void add_answer_options(CLI::App& command, AnswerArguments& arguments) {
       "--draft,!--no-draft", arguments.draft,
       "Guess ahead from repeated text where it pays (default); the answer is the same");
   command.add_option("--seed", arguments.sampler.seed, "Seed of the draws (default 0)")
-      ->check(whole_number(0, UINT64_MAX));
+      ->transform(whole_number(0, UINT64_MAX));
 }
 
 chat::RenderOptions render_options() {

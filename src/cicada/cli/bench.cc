@@ -424,22 +424,22 @@ void add_bench(CLI::App& app, Action& action) {
   command->get_option("--model")->required(false);
   constexpr std::uint32_t kMost = 1U << 20;
   command->add_option("-p,--prefill", arguments->prefill, "Tokens to prefill (default 512)")
-      ->check(whole_number(0, kMost));
+      ->transform(whole_number(0, kMost));
   command->add_option("-n,--decode", arguments->decode, "Tokens to decode (default 128)")
-      ->check(whole_number(0, kMost));
+      ->transform(whole_number(0, kMost));
   command->add_option("-d,--depth", arguments->depth, "Tokens before both (default 0)")
-      ->check(whole_number(0, kMost));
+      ->transform(whole_number(0, kMost));
   command->add_option("-b,--batch", arguments->batch, "Sequences decoded at once (default 1)")
-      ->check(whole_number(1, 512));
+      ->transform(whole_number(1, 512));
   command->add_option("-r,--repeats", arguments->repeats, "Repetitions (default 5)")
-      ->check(whole_number(1, 1000));
+      ->transform(whole_number(1, 1000));
   add_kv_options(*command, arguments->kv, false);
   command
       ->add_option("--prefix", arguments->prefix.prefix,
                    "Measure instead the first token after this many tokens that are known")
-      ->check(whole_number(1, kMost));
+      ->transform(whole_number(1, kMost));
   command->add_option("--tail", arguments->prefix.tail, "Tokens behind them (default 16)")
-      ->check(whole_number(1, kMost));
+      ->transform(whole_number(1, kMost));
   command->add_flag("--machine", arguments->machine,
                     "Measure what the machine allows; -m is then not needed");
   command->add_flag("--json", arguments->json, "Print one JSON object");

@@ -48,7 +48,7 @@ void add_model_options(CLI::App& command, ModelArguments& arguments) {
       ->required();
   command
       .add_option("-t,--threads", arguments.threads, "Threads (default: all this process may use)")
-      ->check(whole_number(1, kMaxThreads));
+      ->transform(whole_number(1, kMaxThreads));
   command.add_flag("--offline", arguments.offline, "Never fetch a model");
   command.add_flag("--no-elide", arguments.no_elide,
                    "Keep parts that are exactly zero in the plan");

@@ -88,7 +88,7 @@ void add_inspect(CLI::App& app, Action& action) {
   CLI::Option* plan = command->add_flag("--plan", arguments->plan,
                                         "Load the model and show the steps that would run");
   command->add_option("-t,--threads", arguments->model.threads, "Threads to load with (--plan)")
-      ->check(whole_number(1, kMaxThreads))
+      ->transform(whole_number(1, kMaxThreads))
       ->needs(plan);
   command
       ->add_flag("--no-elide", arguments->model.no_elide,

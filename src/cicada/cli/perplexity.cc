@@ -275,11 +275,11 @@ void add_perplexity(CLI::App& app, Action& action) {
   command->add_option("-f,--file", arguments->file, "The text; - reads standard input")->required();
   constexpr std::uint32_t kMost = 1U << 20;
   command->add_option("--ctx", arguments->context, "Tokens in a chunk (default 512)")
-      ->check(whole_number(4, kMost));
+      ->transform(whole_number(4, kMost));
   command->add_option("--chunks", arguments->chunks, "Score only the first N chunks (0: all)")
-      ->check(whole_number(0, UINT32_MAX));
+      ->transform(whole_number(0, UINT32_MAX));
   command->add_option("-b,--batch", arguments->batch, "Tokens computed at once (default 512)")
-      ->check(whole_number(1, UINT32_MAX));
+      ->transform(whole_number(1, UINT32_MAX));
   add_kv_options(*command, arguments->kv, false);
   command->add_option(
       "--against", arguments->against,

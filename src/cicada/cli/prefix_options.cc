@@ -12,11 +12,11 @@ void add_prefix_options(CLI::App& command, PrefixArguments& arguments) {
   command
       .add_option("--prefix-cache-mb", arguments.most_megabytes,
                   "Most megabytes in that folder (default 4096); the oldest go first")
-      ->check(whole_number(1, UINT32_MAX));
+      ->transform(whole_number(1, UINT32_MAX));
   command
       .add_option("--block-size", arguments.block_size,
                   "Tokens in a page of the KV cache: 16, 32 or 64 (default)")
-      ->check(whole_number(0, UINT32_MAX));
+      ->transform(whole_number(0, UINT32_MAX));
 }
 
 Result<engine::GeneratorOptions> generator_options(const PrefixArguments& arguments,

@@ -25,7 +25,7 @@ void add_engine_options(CLI::App& command, EngineArguments& engine) {
       .add_option("-c,--ctx,--max-model-len", engine.context,
                   "Most tokens of a prompt and its answer (0, the default: what the model was "
                   "trained for, at most 16384)")
-      ->check(whole_number(0, kMaxContext));
+      ->transform(whole_number(0, kMaxContext));
   add_kv_options(command, engine.kv, true);
   add_prefix_options(command, engine.prefix);
   command
@@ -36,21 +36,21 @@ void add_engine_options(CLI::App& command, EngineArguments& engine) {
   command
       .add_option("--max-num-seqs,--parallel", engine.max_running,
                   "Requests that are computed at once (default 64)")
-      ->check(whole_number(1, kMostRunning));
+      ->transform(whole_number(1, kMostRunning));
   command
       .add_option("--max-num-batched-tokens", engine.max_rows,
                   "Tokens that are computed at once (default 256)")
-      ->check(whole_number(1, kMostRows));
+      ->transform(whole_number(1, kMostRows));
 }
 
 void add_foreign_options(CLI::App& command, ForeignArguments& foreign) {
   const std::string group = "Taken from other servers";
   command.add_option("--tensor-parallel-size", foreign.tensor_parallel_size, "1: there is no more")
-      ->check(whole_number(0, UINT32_MAX))
+      ->transform(whole_number(0, UINT32_MAX))
       ->group(group);
   command
       .add_option("--pipeline-parallel-size", foreign.pipeline_parallel_size, "1: there is no more")
-      ->check(whole_number(0, UINT32_MAX))
+      ->transform(whole_number(0, UINT32_MAX))
       ->group(group);
   command.add_option("--dtype", foreign.dtype, "No meaning: weights are as the file has them")
       ->group(group);
@@ -129,7 +129,7 @@ void add_serve_options(CLI::App& command, ServeArguments& arguments) {
   add_engine_options(command, arguments.engine);
   command.add_option("--host", arguments.host, "Address to listen on (default 127.0.0.1)");
   command.add_option("--port", arguments.port, "Port (default 8080; 0: any free one)")
-      ->check(whole_number(0, UINT16_MAX));
+      ->transform(whole_number(0, UINT16_MAX));
   command.add_option("--uds,--unix-socket", arguments.unix_path,
                      "Unix socket to listen on instead");
   command.add_option("--api-key", arguments.api_keys, "Key that clients need; may come again");
@@ -146,15 +146,15 @@ void add_serve_options(CLI::App& command, ServeArguments& arguments) {
   command
       .add_option("--max-num-queued-reqs,--max-queue", arguments.max_queue,
                   "Requests that may wait (default 256); more are told 529")
-      ->check(whole_number(0, 1U << 20));
+      ->transform(whole_number(0, 1U << 20));
   command
       .add_option("--max-num-queued-tokens", arguments.max_queue_tokens,
                   "Tokens of all prompts that may be active (default 4194304)")
-      ->check(whole_number(1, UINT64_MAX));
+      ->transform(whole_number(1, UINT64_MAX));
   command
       .add_option("--shutdown-timeout", arguments.shutdown_seconds,
                   "Seconds that running answers get to finish (default 30)")
-      ->check(whole_number(0, 86400));
+      ->transform(whole_number(0, 86400));
   command.add_option("--log-level", arguments.log_level,
                      "error, warning, info (default) or debug, in any case");
   command.add_flag("--no-metrics", arguments.no_metrics, "Count nothing; /metrics is not there");
