@@ -4,9 +4,12 @@
 
 #include <cmath>
 
+#include "cicada/base/text.h"
+
 namespace cicada::server {
 namespace {
 
+constexpr std::string_view kRopeTheta = "x-rope-theta";
 constexpr std::string_view kDetailsBeta = "architecture-details-2024-08";
 
 std::string without_spaces(std::string_view text) {
@@ -15,6 +18,12 @@ std::string without_spaces(std::string_view text) {
     if (c != ' ' && c != '\t') out += c;
   }
   return out;
+}
+
+// 500000, 500000.0 and 5e5 are one number.
+bool is_number(std::string_view text, double number) {
+  const auto found = whole_text_number<double>(text);
+  return found && *found == number;
 }
 
 }  // namespace
@@ -28,8 +37,9 @@ std::string zeroed_text(const messages::Hello& hello) {
 }
 
 std::vector<http::Header> attestation_headers(const messages::Hello& hello) {
-  std::vector<http::Header> headers = {{"x-model-arch", hello.architecture},
-                                       {"x-rope-theta", rope_theta_text(hello.rope_theta)}};
+  std::vector<http::Header> headers = {
+      {"x-model-arch", hello.architecture},
+      {std::string(kRopeTheta), rope_theta_text(hello.rope_theta)}};
   if (!hello.zeroed.empty()) headers.push_back({"x-layer-zeroed", zeroed_text(hello)});
   return headers;
 }
@@ -38,11 +48,12 @@ std::optional<api::ApiError> check_assertions(const http::Request& request,
                                               const messages::Hello& hello) {
   const std::pair<std::string_view, std::string> attested[] = {
       {"x-model-arch", hello.architecture},
-      {"x-rope-theta", rope_theta_text(hello.rope_theta)},
+      {kRopeTheta, rope_theta_text(hello.rope_theta)},
       {"x-layer-zeroed", zeroed_text(hello)}};
   for (const auto& [name, value] : attested) {
     const std::string asserted = without_spaces(request.header(name));
     if (asserted.empty() || asserted == value) continue;
+    if (name == kRopeTheta && is_number(asserted, hello.rope_theta)) continue;
     return api::make_api_error(400, fmt::format("{}: the request insists on \"{}\", the model that "
                                                 "is loaded has \"{}\"",
                                                 name, asserted, value));

@@ -33,8 +33,12 @@ TEST(Attestation, AnAssertionThatIsNotSoIsRefused) {
   EXPECT_FALSE(check_assertions({}, own).has_value());
   EXPECT_FALSE(check_assertions(with("x-model-arch", "llama"), own).has_value());
   EXPECT_FALSE(check_assertions(with("X-Layer-Zeroed", " rel_pos_proj "), own).has_value());
+  for (const char* theta : {"100000.0", "100000", "1e5"}) {
+    EXPECT_FALSE(check_assertions(with("x-rope-theta", theta), own).has_value()) << theta;
+  }
   for (const auto& [name, value] : {std::pair{"x-model-arch", "cicada-v1"},
                                     {"x-rope-theta", "500000.0"},
+                                    {"x-rope-theta", "100000x"},
                                     {"x-layer-zeroed", "blk.1"}}) {
     const auto error = check_assertions(with(name, value), own);
     ASSERT_TRUE(error.has_value()) << name;
