@@ -27,21 +27,12 @@ int status_of(Code code) {
   return 500;
 }
 
-void write_nullable(json::Writer& writer, std::string_view key, std::string_view text) {
-  writer.key(key);
-  if (text.empty()) {
-    writer.null();
-  } else {
-    writer.string(text);
-  }
-}
-
 // The member `error` of both envelopes.
 void write_error(json::Writer& writer, const ApiError& error) {
   writer.key("error").begin_object();
   writer.field("type", error.type).field("message", error.message);
-  write_nullable(writer, "code", error.code);
-  write_nullable(writer, "param", error.param);
+  writer.text_or_null("code", error.code);
+  writer.text_or_null("param", error.param);
   if (!error.details_code.empty()) {
     writer.key("details").begin_object();
     writer.field("error_code", error.details_code).end_object();
@@ -101,7 +92,7 @@ std::string error_body(const ApiError& error, std::string_view request_id) {
   json::Writer writer;
   writer.begin_object().field("type", "error");
   write_error(writer, error);
-  write_nullable(writer, "request_id", request_id);
+  writer.text_or_null("request_id", request_id);
   writer.end_object();
   return writer.take();
 }

@@ -7,13 +7,7 @@
 namespace cicada::api {
 
 std::string end_chunk(json::Writer& writer, std::string_view finish_reason, bool include_usage) {
-  writer.key("finish_reason");
-  if (finish_reason.empty()) {
-    writer.null();
-  } else {
-    writer.string(finish_reason);
-  }
-  writer.end_object().end_array();
+  writer.text_or_null("finish_reason", finish_reason).end_object().end_array();
   if (include_usage) writer.key("usage").null();
   writer.end_object();
   return data_frame(writer.take());

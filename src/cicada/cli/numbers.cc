@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include "cicada/base/checked.h"
@@ -26,28 +25,30 @@ std::optional<Number> parse_all(const std::string& text) {
 
 // Bytes that the letter behind a number stands for; 0: none.
 std::uint64_t unit_bytes(char letter) {
-  constexpr std::string_view kDecimal = "kmg";
-  constexpr std::string_view kBinary = "KMG";
-  std::uint64_t decimal = 1;
-  std::uint64_t binary = 1;
-  for (std::size_t i = 0; i < kDecimal.size(); ++i) {
-    decimal *= 1000;
-    binary *= 1024;
-    if (letter == kDecimal[i]) return decimal;
-    if (letter == kBinary[i]) return binary;
+  switch (letter) {
+    case 'k':
+      return 1000;
+    case 'm':
+      return 1'000'000;
+    case 'g':
+      return 1'000'000'000;
+    case 'K':
+      return 1U << 10;
+    case 'M':
+      return 1U << 20;
+    case 'G':
+      return 1U << 30;
+    default:
+      return 0;
   }
-  return 0;
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string text) {
-  std::uint64_t unit = 1;
-  if (!text.empty() && unit_bytes(text.back()) != 0) {
-    unit = unit_bytes(text.back());
-    text.pop_back();
-  }
+  const std::uint64_t unit = text.empty() ? 0 : unit_bytes(text.back());
+  if (unit != 0) text.pop_back();
   const auto count = parse_all<std::uint64_t>(text);
   if (!count || *count == 0) return std::nullopt;
-  return checked_mul(*count, unit);
+  return checked_mul(*count, unit == 0 ? 1 : unit);
 }
 
 }  // namespace

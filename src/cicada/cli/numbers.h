@@ -8,6 +8,9 @@
 
 namespace cicada::cli {
 
+// Both of these rewrite the word for the parser, so they belong to transform(): check() would give
+// them a copy.
+//
 // Digits for a number in [low, high].
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
 

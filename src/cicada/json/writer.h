@@ -51,6 +51,12 @@ class Writer {
     }
   }
 
+  // key(name) and the text; null where it is empty.
+  Writer& text_or_null(std::string_view name, std::string_view text) {
+    key(name);
+    return text.empty() ? null() : string(text);
+  }
+
   // The text written since the last take(): all of it, or a piece to send on.
   std::string take();
 

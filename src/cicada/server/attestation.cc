@@ -9,7 +9,6 @@
 namespace cicada::server {
 namespace {
 
-constexpr std::string_view kRopeTheta = "x-rope-theta";
 constexpr std::string_view kDetailsBeta = "architecture-details-2024-08";
 
 std::string without_spaces(std::string_view text) {
@@ -26,6 +25,13 @@ bool is_number(std::string_view text, double number) {
   return found && *found == number;
 }
 
+// What a request may insist on, the empty ones included.
+std::vector<http::Header> attested(const messages::Hello& hello) {
+  return {{"x-model-arch", hello.architecture},
+          {"x-rope-theta", rope_theta_text(hello.rope_theta)},
+          {"x-layer-zeroed", zeroed_text(hello)}};
+}
+
 }  // namespace
 
 std::string rope_theta_text(double theta) {
@@ -37,23 +43,17 @@ std::string zeroed_text(const messages::Hello& hello) {
 }
 
 std::vector<http::Header> attestation_headers(const messages::Hello& hello) {
-  std::vector<http::Header> headers = {
-      {"x-model-arch", hello.architecture},
-      {std::string(kRopeTheta), rope_theta_text(hello.rope_theta)}};
-  if (!hello.zeroed.empty()) headers.push_back({"x-layer-zeroed", zeroed_text(hello)});
+  std::vector<http::Header> headers = attested(hello);
+  if (hello.zeroed.empty()) headers.pop_back();
   return headers;
 }
 
 std::optional<api::ApiError> check_assertions(const http::Request& request,
                                               const messages::Hello& hello) {
-  const std::pair<std::string_view, std::string> attested[] = {
-      {"x-model-arch", hello.architecture},
-      {kRopeTheta, rope_theta_text(hello.rope_theta)},
-      {"x-layer-zeroed", zeroed_text(hello)}};
-  for (const auto& [name, value] : attested) {
+  for (const auto& [name, value] : attested(hello)) {
     const std::string asserted = without_spaces(request.header(name));
     if (asserted.empty() || asserted == value) continue;
-    if (name == kRopeTheta && is_number(asserted, hello.rope_theta)) continue;
+    if (name == "x-rope-theta" && is_number(asserted, hello.rope_theta)) continue;
     return api::make_api_error(400, fmt::format("{}: the request insists on \"{}\", the model that "
                                                 "is loaded has \"{}\"",
                                                 name, asserted, value));

@@ -69,9 +69,7 @@ void EngineHub::on_closed(std::uint64_t generation, const std::string& reason) {
     for (const RequestId id : guilty) {
       fail(id, Code::kInternal, "the engine ended again and again while this request was computed");
     }
-    std::vector<EngineListener*> listeners;
-    for (auto& [id, active] : active_) listeners.push_back(active.listener);
-    tell(std::move(listeners), &EngineListener::on_interrupted);
+    interrupt_all();
   } else {
     log(fmt::format("the engine did not start: {}", start_failure.to_string()));
     ++failed_starts_;
@@ -125,14 +123,16 @@ void EngineHub::on_messages(std::uint64_t generation,
 }
 
 // Each once. A listener may end, and take others with it, when it is told: each is looked up again.
-void EngineHub::tell(std::vector<EngineListener*> listeners, void (EngineListener::*what)()) {
+void EngineHub::interrupt_all() {
+  std::vector<EngineListener*> listeners;
+  for (const auto& [id, active] : active_) listeners.push_back(active.listener);
   std::sort(listeners.begin(), listeners.end());
   listeners.erase(std::unique(listeners.begin(), listeners.end()), listeners.end());
   for (EngineListener* listener : listeners) {
     const bool is_there = std::any_of(active_.begin(), active_.end(), [&](const auto& entry) {
       return entry.second.listener == listener;
     });
-    if (is_there) (listener->*what)();
+    if (is_there) listener->on_interrupted();
   }
 }
 
@@ -159,12 +159,10 @@ void EngineHub::handle(const messages::ToFront& message) {
   EngineListener& listener = *active.listener;
   if (const auto* started = std::get_if<messages::Started>(&message)) {
     listener.on_started(*started);
-    tell({&listener}, &EngineListener::flush);
   } else if (const auto* token = std::get_if<messages::Token>(&message)) {
     active.submit.emitted.push_back(token->token);
     active.deaths = 0;
     listener.on_token(*token);
-    tell({&listener}, &EngineListener::flush);
   } else if (const auto* finished = std::get_if<messages::Finished>(&message)) {
     const messages::Finished copy = *finished;
     erase(found);

@@ -35,8 +35,6 @@ class EngineListener {
   virtual void on_failed(const messages::Failed& failed) = 0;
   // The engine is gone; another will go on.
   virtual void on_interrupted() = 0;
-  // Behind each start and token: the time to send on what came of it.
-  virtual void flush() = 0;
 };
 
 struct HubOptions {
@@ -94,7 +92,7 @@ class EngineHub {
   void on_hello(const messages::Hello& hello);
   void end_as_another(const messages::Hello& hello);
   void handle(const messages::ToFront& message);
-  void tell(std::vector<EngineListener*> listeners, void (EngineListener::*what)());
+  void interrupt_all();
   void fail(messages::RequestId id, Code code, std::string message);
   void erase(Actives::iterator active);
   void log(const std::string& sentence) const;

@@ -31,7 +31,6 @@ class Listener : public EngineListener {
   void on_finished(const messages::Finished&) override { said += "finished "; }
   void on_failed(const messages::Failed& failed) override { said += "failed: " + failed.message; }
   void on_interrupted() override { said += "interrupted "; }
-  void flush() override {}
 
   std::string said;
 };

@@ -201,6 +201,7 @@ void Generation::on_started(const messages::Started& started) {
   choice.cached_tokens = started.cached_tokens;
   choice.started = std::chrono::steady_clock::now();
   if (request_->is_stream) begin_reply();
+  flush();
 }
 
 api::TokenLogprob Generation::logprob_of(const messages::Token& token) const {
@@ -230,9 +231,11 @@ void Generation::on_token(const messages::Token& token) {
     ++choice.thinking_tokens;
   }
   add_pieces(index, update.pieces, logprobs);
-  if (choice.is_finished || !update.matched_stop) return;
-  cancel(choice);
-  finish_choice(index, api::StopReason::kStopSequence, request_->stop[*update.matched_stop]);
+  if (!choice.is_finished && update.matched_stop) {
+    cancel(choice);
+    finish_choice(index, api::StopReason::kStopSequence, request_->stop[*update.matched_stop]);
+  }
+  flush();
 }
 
 void Generation::add_pieces(std::size_t index, const std::vector<ReplyPiece>& pieces,
@@ -380,6 +383,7 @@ void Generation::send_held() {
   call_->exchange().write(std::move(bytes));
 }
 
+// Sends on what came of a start or a token, as far as the buffer's setting lets it go.
 void Generation::flush() {
   if (is_closed_ || !has_begun_ || !request_->is_stream) return;
   std::string ready = buffer_.take_ready();

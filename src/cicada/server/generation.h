@@ -54,7 +54,6 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
   void on_finished(const messages::Finished& finished) override;
   void on_failed(const messages::Failed& failed) override;
   void on_interrupted() override;
-  void flush() override;
 
   // A callback that does nothing once this is gone: `work` gets this, and what the caller gives.
   template <class Work>
@@ -84,6 +83,7 @@ class Generation : public EngineListener, public std::enable_shared_from_this<Ge
   void send(std::string_view bytes);
   void send_text(std::string_view bytes, std::string_view text);
   void send_held();
+  void flush();
   void keep_alive();
   api::Usage usage() const;
   // The end of everything: cancels what runs, gives the places back, and says how it went.
